@@ -81,9 +81,9 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def row_locks_are_in_order() -> None:
     """Fail any test in which a transaction locks rows against the order of core.jobs.locks (PostgreSQL only)."""
-    from core.jobs.locks import locks_watch  # once Django is set up
+    from core.jobs.locks import lock_order_assert  # once Django is set up
 
-    locks_watch()
+    lock_order_assert()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -94,7 +94,7 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # Players may run as a user of their own, who has to reach the sockets.
     channels.chmod(0o711)
     images = f"rl-arena-test-{os.getpid()}"
-    # Of programs that tests start: by default their folder in memory would outlast them.
+    # Programs that tests start would outlast them in their default folder in memory.
     os.environ["METRICS_DIR"] = str(tmp_path_factory.mktemp("metrics"))
     static = "django.contrib.staticfiles.storage.StaticFilesStorage"
     with override_settings(

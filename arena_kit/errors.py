@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Refused(Exception):
-    """A request is refused; the message says why and what to do.
+    """A request is refused; the message has the reason and what to do.
 
     field: the form field at fault, if any. code: typed reason.
     """

@@ -105,6 +105,7 @@ def make_archive(
     arguments: Mapping[str, Any] | None = None,
     *,
     train: bool = False,
+    quiet: bool = False,
     store: Path = STORE,
 ) -> bytes:
     """Return the zip of one example player; the same files always give the same bytes.
@@ -112,7 +113,9 @@ def make_archive(
     environment: the environment of a player that learns, named as for `names`; empty for the first that it plays.
     arguments: more arguments for `gymnasium.make`, besides those of the arena's environment. train: whether to train
     the player when `store` has no weights for it; if not, the zip has no weights, and the player needs its `train.py`
-    run before it can play. Raises UnknownPlayer and TrainingFailed.
+    run before it can play. quiet: whether the training prints its errors alone.
+
+    Raises UnknownPlayer and TrainingFailed.
     """
     if name not in names():
         raise UnknownPlayer(f"There is no example player {name!r}. The players are: {', '.join(names())}.")
@@ -124,7 +127,7 @@ def make_archive(
         given = {**own_arguments, **(arguments or {})}
         weights = _weights_path(folder, learned_in, given, store)
         if train and not weights.exists():
-            _train(folder, learned_in, given, weights)
+            _train(folder, learned_in, given, weights, quiet=quiet)
         if weights.exists():
             files[example.weights] = weights
     return zip_bytes((inside, path.read_bytes()) for inside, path in files.items())
@@ -213,8 +216,8 @@ def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], 
     return store / f"{folder.name}-{where}-{digest[:16]}" / _example(folder.name).weights
 
 
-def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights: Path) -> None:
-    """Run `train.py`, which prints to this process's output."""
+def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights: Path, *, quiet: bool) -> None:
+    """Run `train.py`, which prints to this process's output. quiet: its errors alone."""
     weights.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".new-", dir=weights.parent) as unfinished:
         new = Path(unfinished) / weights.name
@@ -223,7 +226,8 @@ def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights
         variables = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         # In a checkout, arena_kit is found by its place alone.
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIBRARY.parent), variables.get("PYTHONPATH")]))
-        done = subprocess.run([sys.executable, *command], cwd=folder, env=variables, check=False)
+        output = subprocess.DEVNULL if quiet else None
+        done = subprocess.run([sys.executable, *command], cwd=folder, env=variables, check=False, stdout=output)
         if done.returncode or not new.exists():
             raise TrainingFailed(
                 f"Training {folder.name} ended with status {done.returncode} and wrote no weights. The output above "

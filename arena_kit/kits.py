@@ -30,7 +30,7 @@ class UnknownKit(ArenaEnvironmentError):
 
 
 class BadName(ArenaEnvironmentError):
-    """The name of a new folder cannot be used; the message says why."""
+    """The name of a new folder cannot be used; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ def _is_small_table(spec: EnvironmentSpec) -> bool:
     return spec.action is None and is_whole and len(array.shape) == 1 and array.shape[0] <= SMALL_STATE
 
 
-def _runs_by_id(spec: EnvironmentSpec) -> bool:
-    """Return whether a script can make the environment: it knows a Gymnasium id and passes no arguments."""
+def runs_by_id(spec: EnvironmentSpec) -> bool:
+    """Return whether a script can make the environment: it has a Gymnasium id and passes no arguments."""
     return spec.gymnasium is not None and not spec.gymnasium.arguments
 
 
@@ -60,7 +60,7 @@ KITS: tuple[Kit, ...] = (
     Kit("minimax", "looks a few moves ahead", lambda spec: spec.slug in GAMES, ("minimax/player.py",)),
     Kit("q-learning", "learns a table of values in seconds", _is_small_table),
     Kit("torch", "learns a policy network with PyTorch", lambda spec: spec.action is None),
-    Kit("script", "learns and scores itself in one run", _runs_by_id, ("script/submission.py",)),
+    Kit("script", "learns and scores itself in one run", runs_by_id, ("script/submission.py",)),
 )
 """Each has a folder of its name in `example_players/kits/`, with the files that no example player has."""
 

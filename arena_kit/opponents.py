@@ -30,7 +30,7 @@ atexit.register(_at_exit.close)
 
 
 class UnknownOpponent(ArenaEnvironmentError):
-    """There is no such opponent, or it cannot be loaded; the message says what there is."""
+    """There is no such opponent, or it cannot be loaded; the message lists what there is."""
 
 
 class RandomPlayer:

@@ -25,11 +25,11 @@ def plain_line(text: str) -> str:
     """
     kept: list[str] = []
     marks = 0
-    for letter in unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode()):
-        category = unicodedata.category(letter)
+    for character in unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode()):
+        category = unicodedata.category(character)
         marks = marks + 1 if category in ("Mn", "Me") else 0
-        if category in ("Zs", "Zl", "Zp") or letter in "\t\n\r":
+        if category in ("Zs", "Zl", "Zp") or character in "\t\n\r":
             kept.append(" ")
-        elif category not in ("Cc", "Cf", "Cs", "Cn") and letter not in INVISIBLE and marks <= MARKS_IN_A_ROW:
-            kept.append(letter)
+        elif category not in ("Cc", "Cf", "Cs", "Cn") and character not in INVISIBLE and marks <= MARKS_IN_A_ROW:
+            kept.append(character)
     return " ".join("".join(kept).split())

@@ -32,7 +32,7 @@ PLAYING = re.compile(r"^Playing took ([0-9.]+) s\.$", re.MULTILINE)
 
 
 class ArenaFailed(Exception):
-    """The arena got stuck or refused a player; the message says what it did last."""
+    """The arena got stuck or refused a player; the message has its last step."""
 
 
 @dataclass(frozen=True, slots=True)

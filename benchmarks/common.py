@@ -21,7 +21,7 @@ from typing import TypeVar
 from arena_kit.environment.records import DuelRecord, MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.folders import own_temporary_folder
-from arena_kit.referee.run import PlayedDuel, Player, pair_seed, run_duel, run_match
+from arena_kit.referee.play import PlayedDuel, Player, pair_seed, run_duel, run_match
 from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.cores import free_core
 

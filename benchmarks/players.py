@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from arena_kit.referee.run import Player
+from arena_kit.referee.play import Player
 
 _REST = """
     def step(self, state, valid_actions, prev_reward):

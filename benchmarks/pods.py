@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import JOB_NAME
 from arena_kit.cluster.lots.manifest import lot_manifest
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.cluster.status import Ended, status_of
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.referee.part import read_lot
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
 from benchmarks.ticks import duel_lot
 
@@ -66,7 +66,7 @@ class Pods:
     """A cluster, the registry from which it pulls, and the engine with which players' images are made."""
 
     real: RealCluster
-    site: Site
+    tenant: Tenant
     engine: docker.DockerClient
     registry: Registry
     base: str
@@ -82,13 +82,13 @@ class Pods:
         """Play a lot of DUELS duels in which each of some players meets each other one. Raises SandboxError."""
         player, times = PodPlayerSpec(image, LIMITS), DUELS // (size * (size - 1) // 2)
         job = duel_lot(next(COUNTER), players=[player] * size, matches=matches, limits=LIMITS, times=times)
-        api = ApiCluster(self.site, kubeconfig=str(self.real.kubeconfig))
+        api = ApiCluster(self.tenant, kubeconfig=str(self.real.kubeconfig))
         begun = time.time()
-        api.create(lot_manifest(job, self.site))
+        api.create(lot_manifest(job, self.tenant))
         try:
             pod, ended = _until_ended(api, job.name)
             lines = api.log(pod)
-            stamped = self.real.kubectl("-n", self.site.namespace, "logs", pod, "-c", "referee", "--timestamps")
+            stamped = self.real.kubectl("-n", self.tenant.namespace, "logs", pod, "-c", "referee", "--timestamps")
         finally:
             for one in api.jobs():
                 api.delete(one["metadata"]["name"], one["metadata"]["uid"])
@@ -122,8 +122,8 @@ def cluster(base_image: str, folder: Path) -> Iterator[Pods]:
         stack.callback(real.close)
         real.up()
         real.set_up(registry)
-        site = Site(id="bench", namespace=NAMESPACE, referee_image=referee, pull_secret="registry")
-        yield Pods(real, site, engine, registry, base)
+        tenant = Tenant(id="bench", namespace=NAMESPACE, referee_image=referee, pull_secret="registry")
+        yield Pods(real, tenant, engine, registry, base)
 
 
 def _until_ended(api: ApiCluster, name: str) -> tuple[str, Ended]:

@@ -24,7 +24,7 @@ from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.packages.manifest import Export
 from arena_kit.rollout.packages.package import Package, package_read
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from benchmarks.common import say
 
 FOLDER = Path(__file__).parents[1] / "environments" / "applications"
@@ -53,7 +53,7 @@ class Place:
 
     package: Package
     built: BuiltPackage
-    worlds: Worlds
+    worlds: DockerWorlds
     leases: Path
 
 
@@ -69,7 +69,7 @@ def place(name: str, folder: Path) -> Iterator[Place]:
     names = {base: f"rl-arena-app-{base.removeprefix('base:')}" for base in BASES}
     bases = Bases(names, prefix())
     pause = base_images({"base:python": names["base:python"]})["base:python"]
-    worlds = Worlds(folder / "worlds", memory_bytes=MEMORY_BYTES, pause_image=pause)
+    worlds = DockerWorlds(folder / "worlds", memory_bytes=MEMORY_BYTES, pause_image=pause)
     say(f"{name} is being built")
     built = package_build(file, package, worlds=worlds, bases=bases, log=lambda _: None)
     try:

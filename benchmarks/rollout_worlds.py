@@ -28,7 +28,7 @@ from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.attempt import AtWork, Work, null_agent, task_attempt
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.judge import TaskVerdict
 from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.packages.package import Package
@@ -50,7 +50,7 @@ MOST_TRIES, ROOM_SECONDS = 10, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Effort:
     """The measurements to make. rounds: of provisioning. times: that each task is played in both ways.
 
     in_a_row: how many rollouts are played one after the other, at least; the others are played AT_ONCE at a time.
@@ -63,18 +63,18 @@ class Wish:
     minutes: float
 
 
-def measured(name: str, wish: Wish) -> dict[str, Any]:
+def measured(name: str, effort: Effort) -> dict[str, Any]:
     """Return the figures of a package."""
     spoilt = Counter[str]()
-    with ending(wish.minutes) as end, work_folder() as folder, place(name, folder) as found:
-        report = provisioning(found, wish.rounds)
+    with ending(effort.minutes) as end, work_folder() as folder, place(name, folder) as found:
+        report = provisioning(found, effort.rounds)
         jobs = [(task, kind) for task in found.package.tasks.tasks for kind in ("oracle", "null")]
-        in_a_row = max(1, min(wish.times, -(-wish.in_a_row // len(jobs))))
+        in_a_row = max(1, min(effort.times, -(-effort.in_a_row // len(jobs))))
         with host(found) as counting:
             before = counting.count()
             serial = played(found, jobs, in_a_row, spoilt, at_once=1, end=end)
             left = changes(before, counting.count())
-            parallel = played(found, jobs, max(1, wish.times - in_a_row), spoilt, at_once=AT_ONCE, end=end)
+            parallel = played(found, jobs, max(1, effort.times - in_a_row), spoilt, at_once=AT_ONCE, end=end)
             left |= changes(before, counting.count())
             used = counting.seen()
     ways = [list(zip(itertools.cycle(jobs), each, strict=False)) for each in (serial, parallel)]
@@ -171,11 +171,11 @@ def _played(found: Place, task: Task, kind: str) -> TaskVerdict:
         return task_attempt(found.worlds, found.built, task, agent).verdict
     with tempfile.TemporaryDirectory(prefix="arena-rollout-") as output:
         recorder = Recorder(Path(output))
-        place = BrowserPlace(BROWSER_IMAGE, found.leases.parent / "browsers")
+        place = BrowserHost(BROWSER_IMAGE, found.leases.parent / "browsers")
         host = RolloutHost(found.worlds, place, video=False, trace=False)
         try:
             work = BrowserWork(host, ScriptedAgent(task.oracle), recorder)
-            return task_attempt(found.worlds, found.built, task, work, beside=work.beside).verdict
+            return task_attempt(found.worlds, found.built, task, work, extras=work.extras).verdict
         finally:
             recorder.close(video=False)
 

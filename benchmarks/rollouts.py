@@ -60,9 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = coverage(options.sets, options.seed)
     report = {**summary(found), "settings": found, **circumstances(options)}
     if options.worlds:
-        from benchmarks.rollout_worlds import Wish, lines, measured
+        from benchmarks.rollout_worlds import Effort, lines, measured
 
-        report |= measured(options.worlds, Wish(options.rounds, options.times, options.in_a_row, options.minutes))
+        report |= measured(options.worlds, Effort(options.rounds, options.times, options.in_a_row, options.minutes))
         print("\n".join(lines(report)))
     print(table(found))
     print(f"all: {report['coverage_95']:.1%}, bootstrap {report['coverage_95_bootstrap']:.1%}")

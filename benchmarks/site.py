@@ -52,7 +52,7 @@ WHO = {
 
 
 class CannotRun(Exception):
-    """Something that the benchmark needs is missing; the message says what."""
+    """Something that the benchmark needs is missing; the message names it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.cluster.client import PAGE, ApiCluster
-from arena_kit.cluster.lots.driver import Driver, Held
+from arena_kit.cluster.lots.driver import Claimed, Driver
 from arena_kit.cluster.lots.manifest import LotJob, channel_of, lot_manifest
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.cluster.status import Ended
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
 
-SITE = Site(id="bench", namespace="arena-players", referee_image="registry.test/site@sha256:" + "a" * 64)
+TENANT = Tenant(id="bench", namespace="arena-players", referee_image="registry.test/site@sha256:" + "a" * 64)
 CONFIG = """
 apiVersion: v1
 kind: Config
@@ -86,15 +86,15 @@ def tick_cpu_seconds(folder: Path, *, lots: int, rounds: int) -> list[float]:
         config.write_text(CONFIG.format(port=here.recv()))
         now = [0.0]
         rows = Rows(frozenset(job.claim for job in jobs))
-        driver = Driver(rows, ApiCluster(SITE, kubeconfig=str(config)), SITE, lots, lambda: now[0])
-        driver.held = {job.claim: Held(job, 0.0, is_made=True) for job in jobs}
+        driver = Driver(rows, ApiCluster(TENANT, kubeconfig=str(config)), TENANT, lots, lambda: now[0])
+        driver.claimed = {job.claim: Claimed(job, 0.0, is_made=True) for job in jobs}
         seconds = []
         for _ in range(rounds):
             now[0] += TICK_SECONDS
             begun = time.process_time()
             driver.tick()
             seconds.append(time.process_time() - begun)
-            if driver.trouble or len(driver.held) != lots:
+            if driver.trouble or len(driver.claimed) != lots:
                 raise RuntimeError(f"The tick did not follow all lots: {driver.trouble}")
         return seconds
     finally:
@@ -103,7 +103,7 @@ def tick_cpu_seconds(folder: Path, *, lots: int, rounds: int) -> list[float]:
 
 
 def _serve(pipe: Connection, jobs: Sequence[LotJob]) -> None:
-    manifests = [lot_manifest(job, SITE) for job in jobs]
+    manifests = [lot_manifest(job, TENANT) for job in jobs]
     pages = {"jobs": _pages([_job(one) for one in manifests]), "pods": _pages([_pod(one) for one in manifests])}
 
     class Handler(BaseHTTPRequestHandler):

@@ -41,5 +41,5 @@ def scan(command: Sequence[str], *, image: str, sbom: bytes, seconds: float = SC
         raise BuilderUnavailable(f"The scan of images was killed by signal {-status}.", code="scan_failed")
     if status:
         said = next((line.strip() for line in lines if line.strip()), f"it ended with status {status}")
-        shown = "".join(letter for letter in said if letter.isprintable())[:LINE_CHARACTERS]
+        shown = "".join(character for character in said if character.isprintable())[:LINE_CHARACTERS]
         raise BuildFailed(f"The scan refused the image: {shown}", code="scan_refused")

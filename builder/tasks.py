@@ -156,7 +156,7 @@ def build_image(build: Build, lease: Lease) -> None:
     makes = recipe(SubmissionForm(submission.form))
     # A script makes its environment itself, so without requirements it gets the packages for that.
     defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
-    # Named after the claim, like artifacts: an attempt that is handed back has the same number as the next one.
+    # Named after the claim, like artifacts: an attempt that is given back has the same number as the next one.
     assert build.claim_token is not None, "only a claimed build can be built"
     name = f"s{submission.pk}-b{build.pk}-{build.claim_token.hex}"
     try:

@@ -18,9 +18,11 @@ def _ensure_schedules(**_: Any) -> None:
 def _protect_tables(using: str, **_: Any) -> None:
     # Late: models.
     from core.append_only import protect
+    from core.site_role import role_grant
 
     # After every migration: SQLite recreates a table to change it, and the triggers of the old table are lost.
     protect(connections[using])
+    role_grant(connections[using])
 
 
 def _register() -> None:
@@ -41,10 +43,10 @@ def _register() -> None:
     task_register(MAIL_TASK, "core.notices.mails.mails_send")
     task_register(DELIVERIES_TASK, "core.notices.deliveries.deliveries_run")
     task_register("retention_run", "core.operations.retention.retention_run")
-    task_register("certificate_watch", "core.operations.certificate.certificate_watch")
-    schedule_register("certificate", task="certificate_watch", queue="publish", minutes=60)
-    task_register("disk_watch", "core.operations.disks.disk_watch")
-    schedule_register("disk", task="disk_watch", queue="publish", minutes=10)
+    task_register("certificate_check", "core.operations.certificate.certificate_check")
+    schedule_register("certificate", task="certificate_check", queue="publish", minutes=60)
+    task_register("disk_check", "core.operations.disks.disk_check")
+    schedule_register("disk", task="disk_check", queue="publish", minutes=10)
     schedule_register("retention", task="retention_run", queue="tournament", minutes=24 * 60)
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
@@ -52,7 +54,7 @@ def _register() -> None:
     step_register("core.submissions.promotions.promotions_decide")
     step_register("core.duels.runs.runs_expire")
     step_register("core.environments.holding.alarms_settle_released")
-    failure_listen("core.submissions.news.version_failed")
+    failure_listen("core.submissions.notices.version_failed")
     last_attempt_listen("core.environments.holding.duel_hold_instead")
 
 
@@ -62,7 +64,7 @@ class CoreConfig(AppConfig):
     def ready(self) -> None:
         from core.checks import players, secrets, startup  # noqa: F401  (they register checks)
         from core.environments.additions import added_file
-        from core.jobs.locks import locks_watch
+        from core.jobs.locks import lock_order_assert
         from core.monitoring.logs import service_name
         from core.operations.backup import direct  # noqa: F401  (it registers a check)
         from core.people import access, login_log  # noqa: F401  (they listen to logins and what opens accounts)
@@ -77,7 +79,7 @@ class CoreConfig(AppConfig):
             tracing_start(settings.OTEL_EXPORTER_OTLP_ENDPOINT, service=service_name, version=arena_version())
         _register()
         if settings.DEBUG:
-            locks_watch()
+            lock_order_assert()
         use_folder(settings.ENVIRONMENTS_DIR, settings.DATA_DIR / "environment-trials")
         use_files(added_file)
 

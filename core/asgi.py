@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string  # noqa: E402  (the settin
 
 from core.checks.startup import refuse_unsafe_start  # noqa: E402  (as above)
 
-# As for the site: commands check the settings before they begin, but a server does not.
+# Commands check the settings before they begin, but a server does not, as with the site.
 refuse_unsafe_start()
 
 application = import_string(settings.ASGI_APPLICATION)()

@@ -69,7 +69,7 @@ def tracing_start(endpoint: str, *, service: Callable[[], str], version: str) ->
 def span(
     name: str, *, kind: Literal["server", "consumer"], parent: str = "", about: Mapping[str, str | int] | None = None
 ) -> AbstractContextManager[Current]:
-    """Make a span of the block, below no other of this process.
+    """Run the block in a root span.
 
     parent: the trace context (`traceparent`) to go on with; empty for a trace of its own. about: attributes, named as
     in OpenTelemetry's conventions.

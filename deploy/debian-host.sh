@@ -97,7 +97,7 @@ settings() {
     [ ! -e .env ] || return 0
     {
         echo "SECRET_KEY=$(random 50)"
-        echo "POSTGRES_PASSWORD=$(random 24)"
+        for password in POSTGRES DATABASE_ROLE REDIS; do echo "${password}_PASSWORD=$(random 24)"; done
         echo "DOCKER_GROUP_ID=${group:-0}"
         if [ -n "$DOMAIN" ]; then
             echo "ALLOWED_HOSTS=$DOMAIN"

@@ -9,8 +9,8 @@ class DuelRunnerConfig(AppConfig):
 
         from core.jobs.registry import schedule_register, task_register
         from duel_runner import checks  # noqa: F401  (registers the system checks)
-        from duel_runner.serving import serve
+        from duel_runner.queues import serve
 
         serve(settings.SANDBOX)
-        task_register("results_verify", "duel_runner.recheck.sample.results_verify")
-        schedule_register("verify", task="results_verify", queue="duel", minutes=60)
+        task_register("results_recheck", "duel_runner.recheck.sample.results_recheck")
+        schedule_register("verify", task="results_recheck", queue="duel", minutes=60)

@@ -8,7 +8,7 @@ from django.db import close_old_connections
 
 from arena_kit.environment.episodes import EpisodeRecord, secret_order
 from arena_kit.log_context import bind
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.cores import pinned
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
@@ -59,10 +59,10 @@ def evaluation_steps(evaluation: Evaluation, lease: Lease) -> Steps:
             )
 
 
-def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
+def play_episodes(play: Episodes, lease: Lease) -> referee.PlayedEvaluation:
     """Play the episodes of a job. Raises PlatformFault."""
-    job, submission, seeds = wish.job, wish.submission, wish.seeds
-    trial_until = None if wish.trial_seconds is None else time.monotonic() + wish.trial_seconds
+    job, submission, seeds = play.job, play.submission, play.seeds
+    trial_until = None if play.trial_seconds is None else time.monotonic() + play.trial_seconds
     environment = submission.agent.environment
     spec = rules(job)
     workplace = workplace_of_this_worker()
@@ -95,7 +95,7 @@ def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
             parallel_episodes=environment.parallel_matches,
             limits=environment.limits,
             clock=time.monotonic,
-            order=wish.order,
+            order=play.order,
             on_episode=on_episode,
             still_wanted=lease.raise_if_lost,
             trial_until=trial_until,

@@ -1,7 +1,7 @@
 """Work whose environment this worker cannot make: where the whole site lacks it, duels wait and other jobs end at once.
 
-What one worker finds says nothing about the site: it may be out of memory, or lack a package that others have. It gives
-the job back and leaves those of this environment to other workers until it can make the environment again.
+What one worker finds proves nothing about the site: it may be out of memory, or lack a package that others have. It
+gives the job back and leaves those of this environment to other workers until it can make the environment again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from arena_kit.environment.availability import Unavailability, trouble_of
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
 from core.environments.availability import (
-    duel_postpone,
+    duel_delay,
     job_fail_unavailable,
     unmakeable_note,
     unmakeable_remind,
@@ -49,14 +49,14 @@ def if_makeable(
         except PlatformFault:
             if waiting is None:
                 raise
-            duel_postpone(duel=waiting, environment=environment, log=lease.text)
+            duel_delay(duel=waiting, environment=environment, log=lease.text)
             return
         trouble = trouble_here(spec.id)
         if trouble is None:
             action(job, lease, *arguments, **named)
             return
         if waiting is not None:
-            duel_postpone(duel=waiting, environment=environment, log=lease.text)
+            duel_delay(duel=waiting, environment=environment, log=lease.text)
             return
         if not environment.is_available:
             job_fail_unavailable(job=job, environment=environment, log=lease.text)
@@ -82,7 +82,7 @@ def _is_unmakeable(environment_id: int, spec_id: str) -> bool:
     """Return whether this worker still cannot make an environment that the site takes for available."""
     environment = Environment.objects.filter(pk=environment_id).first()
     if environment is None or not environment.is_available:
-        # The site knows by now, so its waiting jobs end with a sentence.
+        # The site's row has it by now, so its waiting jobs end with a sentence.
         return False
     if (trouble := trouble_here(spec_id)) is not None:
         unmakeable_remind(environment=environment, trouble=trouble)

@@ -9,7 +9,7 @@ from django.db import close_old_connections
 
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from arena_kit.referee.live import LiveView
 from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.cores import pinned
@@ -17,9 +17,9 @@ from core.duels.selectors import duels_next
 from core.jobs.lease import Lease
 from core.jobs.log import log_stage
 from core.models import Duel
+from duel_runner.live_feed import LiveFeed
 from duel_runner.rules import branch_of, decided_by, limits_of, rules
 from duel_runner.steps import MatchesOfJob
-from duel_runner.telling import Telling
 from duel_runner.workplace import workplace_of_this_worker
 
 IDLE_CONNECTION_SECONDS = 30.0
@@ -37,12 +37,12 @@ def in_time(launch: Launch, trial_until: float | None) -> Launch:
     return replace(launch, limits=replace(launch.limits, start_seconds=max(LEAST_START_SECONDS, left)))
 
 
-def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
+def play_matches(play: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
     """Play the matches of a job. Raises PlatformFault."""
-    job, players = wish.job, wish.players
+    job, players = play.job, play.players
     is_heavy = isinstance(job, Duel) and job.is_heavy
     coming = duels_next(count=PREPARED_DUELS, is_heavy=is_heavy)
-    trial_until = None if wish.trial_seconds is None else time.monotonic() + wish.trial_seconds
+    trial_until = None if play.trial_seconds is None else time.monotonic() + play.trial_seconds
     environment = players[0].agent.environment
     spec = rules(job)
     names = (str(players[0]), str(players[1]))
@@ -69,7 +69,7 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
     live = None
     if isinstance(job, Duel):
         live = LiveView()
-        lease.every_second(Telling(job, live).tell)
+        lease.every_second(LiveFeed(job, live).tell)
     log_stage("play")
     lease.log(
         f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {workplace.sandbox.name}."
@@ -89,7 +89,7 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
             clock=time.monotonic,
             one_core=core is not None,
             on_progress=on_progress,
-            decided=decided_by(wish.test),
+            decided=decided_by(play.test),
             trial_until=trial_until,
             opening=branch_of(job),
             live=live,

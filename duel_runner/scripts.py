@@ -25,7 +25,7 @@ def evaluate_script(evaluation: Evaluation, lease: Lease) -> None:
     """Run a script and store the score that it prints, or why it has none."""
     submission = evaluation.submission
 
-    def watch(printed: str) -> None:
+    def on_output(printed: str) -> None:
         lease.raise_if_lost()
         lease.show(printed[-SHOWN_CHARACTERS:])
 
@@ -39,7 +39,7 @@ def evaluate_script(evaluation: Evaluation, lease: Lease) -> None:
     )
     log_stage("run")
     lease.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {workplace.sandbox.name}.")
-    run = run_script(workplace.sandbox, launch, watch=watch)
+    run = run_script(workplace.sandbox, launch, on_output=on_output)
     log_stage("store")
     close_old_connections()
     lease.show("")

@@ -24,7 +24,7 @@ from core.jobs.log import log_stage
 from core.models import Sitting
 from core.models import SittingMove as MoveRow
 from core.sittings.selectors import is_abandoned, moves_of, opening_of
-from core.sittings.services import sitting_park, sitting_player_move, sitting_succeed
+from core.sittings.services import sitting_await_person, sitting_player_move, sitting_succeed
 from duel_runner.images import images_fetch
 from duel_runner.makeable import if_makeable
 from duel_runner.rules import rules
@@ -36,7 +36,7 @@ STAY_WANTED_SECONDS = 10.0
 """How long it stays at the board in all, however quickly the person moves, where other work waits for it."""
 
 
-class Parked(Exception):
+class AwaitsPerson(Exception):
     """The worker leaves the board, because the person takes their time."""
 
 
@@ -50,7 +50,7 @@ class RowTable:
         self._step = -1
 
     def persons_move(self, step: int, valid: Sequence[int], seconds: float) -> int | None:
-        """Return the person's move if it is there. Raises PersonLeft, and Parked after a while without a move."""
+        """Return the person's move if it is there. Raises PersonLeft, and AwaitsPerson after a while without a move."""
         if step != self._step:
             self._step, self._since = step, time.monotonic()
         action = self._look(step)
@@ -83,14 +83,14 @@ class RowTable:
         return None if action is None else int(action)
 
     def _stay(self) -> None:
-        """Raise Parked if the person takes longer than the worker has time, or others have waited for it."""
+        """Raise AwaitsPerson if the person takes longer than the worker has time, or others have waited for it."""
         now = time.monotonic()
         if now - self._since > STAY_SECONDS:
-            raise Parked
+            raise AwaitsPerson
         if now - self._looked_at > STAY_WANTED_SECONDS:
             self._looked_at = now
             if is_line_waiting("duel"):
-                raise Parked
+                raise AwaitsPerson
 
 
 @if_makeable
@@ -100,9 +100,9 @@ def play_sitting(sitting: Sitting, lease: Lease) -> None:
     images_fetch(sitting.submission, lease=lease)
     try:
         played = _play(spec, sitting, lease)
-    except Parked:
+    except AwaitsPerson:
         lease.log("The worker has left the board until the person moves.")
-        sitting_park(sitting=sitting, log=lease.text)
+        sitting_await_person(sitting=sitting, log=lease.text)
         return
     log_stage("store")
     # The database may have closed the connection meanwhile; the result is written next.
@@ -115,7 +115,7 @@ def play_sitting(sitting: Sitting, lease: Lease) -> None:
 
 
 def _play(spec: EnvironmentSpec, sitting: Sitting, lease: Lease) -> PlayedSitting:
-    """Raises Parked, PlatformFault, StaleJob and WorkerStopped."""
+    """Raises AwaitsPerson, PlatformFault, StaleJob and WorkerStopped."""
     submission = sitting.submission
     if not submission.launched_image:
         raise PlatformFault(f"{submission} has no image. Build it again first.", code="image_missing")

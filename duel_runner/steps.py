@@ -1,4 +1,4 @@
-"""Jobs as steps: what a job wants to be played, and what it does with the result, wherever that is played."""
+"""Jobs as steps: what a job has to play, and what it does with the result, wherever that is played."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+from arena_kit.referee.play import PlayedDuel, PlayedEvaluation
 from core.models import Evaluation, PlayedJob, Submission, Validation
 
 

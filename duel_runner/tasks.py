@@ -16,8 +16,8 @@ from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
 from core.models import Duel, Evaluation, JobFault, SubmissionForm
 from duel_runner.evaluating import evaluation_steps
-from duel_runner.here import here
 from duel_runner.images import images_fetch
+from duel_runner.local import here
 from duel_runner.makeable import if_makeable
 from duel_runner.rules import rules
 from duel_runner.scripts import evaluate_script

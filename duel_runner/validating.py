@@ -34,13 +34,13 @@ def _play_itself(validation: Validation, lease: Lease) -> Steps:
     submission = validation.submission
     limits = submission.agent.environment.limits
 
-    def wish(seconds: float) -> MatchesOfJob:
+    def play(seconds: float) -> MatchesOfJob:
         return MatchesOfJob(validation, (submission, submission), trial_seconds=seconds)
 
     def fault_of(result: PlayResult) -> FoundFault | None:
         return duel_fault(result.duel, limits)
 
-    result, fault = yield from _played_twice(submission, lease, wish, fault_of)
+    result, fault = yield from _played_twice(submission, lease, play, fault_of)
     duel = result.duel
     digests = (submission.image_digest, submission.image_digest)
     with artifacts_stored(
@@ -60,13 +60,13 @@ def _practise(validation: Validation, lease: Lease) -> Steps:
         raise PlatformFault("This environment has no seeds yet: run `manage.py sync_environments`.", code="no_seeds")
     seeds = tuple(practice.seeds)
 
-    def wish(seconds: float) -> Episodes:
+    def play(seconds: float) -> Episodes:
         return Episodes(validation, submission, seeds, trial_seconds=seconds)
 
     def fault_of(result: PlayResult) -> FoundFault | None:
         return evaluation_fault(result.evaluation, limits)
 
-    result, fault = yield from _played_twice(submission, lease, wish, fault_of)
+    result, fault = yield from _played_twice(submission, lease, play, fault_of)
     played = result.evaluation
     with evaluation_stored(
         job=validation, record=played.record, player_log=played.player_log, digest=submission.image_digest
@@ -87,12 +87,12 @@ def _practise(validation: Validation, lease: Lease) -> Steps:
 def _played_twice(
     submission: Submission,
     lease: Lease,
-    wish: Callable[[float], MatchesOfJob | Episodes],
+    play: Callable[[float], MatchesOfJob | Episodes],
     fault_of: Callable[[PlayResult], FoundFault | None],
 ) -> Generator[MatchesOfJob | Episodes, PlayResult, tuple[PlayResult, FoundFault | None]]:
     """Play, and after a fault that a fork can cause play again in fresh containers if there is time."""
     seconds = submission.agent.environment.limits.validation_seconds
-    result = yield wish(seconds)
+    result = yield play(seconds)
     fault, left = fault_of(result), seconds - result.seconds
     can_be_forks = fault is not None and fault.code in FORK_FAULTS
     if not can_be_forks or submission.needs_fresh_container or left <= 0:
@@ -103,7 +103,7 @@ def _played_twice(
         f"The player failed ({fault.code}). Trying again in a fresh container that loads it only for this validation."
     )
     submission.needs_fresh_container = True
-    result = yield wish(left)
+    result = yield play(left)
     fault = fault_of(result)
     if fault is None:
         lease.log("This works, so this version always plays in a fresh container.")

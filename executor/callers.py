@@ -44,7 +44,7 @@ def identity_of(
 
 
 def caller_find(identity: Identity, *, by_certificate: bool, without_token: str = "") -> User:
-    """Return the account that calls. Raises Ended.
+    """Return the account that calls. Raises CallEnded.
 
     by_certificate: whether clients show certificates; then tokens are not read. without_token: the name of the account
     that calls without a token act for, on a developer's own machine.

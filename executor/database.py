@@ -26,7 +26,7 @@ class Database:
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="database")
 
     async def ask(self, work: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        """Run a function in a thread. Raises Ended when the database is away, and what the function raises."""
+        """Run a function in a thread. Raises CallEnded when the database is away, and what the function raises."""
         loop = asyncio.get_running_loop()
         # Threads do not inherit the log context and the trace of a call.
         call = partial(copy_context().run, _fresh, partial(work, *args, **kwargs))
@@ -41,7 +41,7 @@ class Database:
 
 
 def _fresh(work: Callable[[], Answer]) -> Answer:
-    # As at the begin and end of a request: no thread keeps a connection that is broken or too old.
+    # Like the begin and end of a request: no thread keeps a connection that is broken or too old.
     close_old_connections()
     try:
         return work()

@@ -20,8 +20,8 @@ from core.operations.priorities import priority_set
 from core.people.audit_log import Operator
 from core.people.rights import may
 from core.submissions.trials import Trial, trial_end, trial_state
+from executor.calls import PRIORITY, Context, is_detached, patience, priority
 from executor.database import Database
-from executor.door import PRIORITY, Context, is_detached, patience, priority
 from executor.leaving import Leaving
 from executor.statuses import CallEnded, Code, unavailable
 from executor.validating import Arriving, environment_row
@@ -69,7 +69,7 @@ class Playing:
             self.leaving.left(starting.result()[0].pk)
 
     async def end(self, run: Run, context: Context) -> RunState:
-        """Wait until a run is over. Raises Ended at the caller's deadline, and when the executor stops."""
+        """Wait until a run is over. Raises CallEnded at the caller's deadline, and when the executor stops."""
         with self.leaving.waits(run.pk, is_detached=is_detached(context)):
             try:
                 async with asyncio.timeout(patience(context)):
@@ -79,14 +79,14 @@ class Playing:
                 raise CallEnded(Code.DEADLINE_EXCEEDED, why) from None
 
     async def findings(self, archive: Arriving, environment: str, caller: User) -> Findings:
-        """Return the verdict on an archive. Raises Refused and Ended."""
+        """Return the verdict on an archive. Raises Refused and CallEnded."""
         row = await self.database.ask(environment_row, environment)
         return await self.inspections.ask(archive.findings, row, caller)
 
     async def self_play(self, archive: Arriving, environment: str, caller: User, context: Context) -> Trial:
         """Let an archive play against itself; it is deleted when this ends, whatever the reason.
 
-        Raises Refused and Ended.
+        Raises Refused and CallEnded.
         """
         row = await self.database.ask(environment_row, environment)
         starting = asyncio.ensure_future(self.inspections.ask(archive.start_trial, row, caller))

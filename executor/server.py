@@ -13,9 +13,9 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from arena_kit.upload.inspection import PROCESSES
+from executor.calls import Calls
 from executor.credentials import credentials
 from executor.database import Database
-from executor.door import Door
 from executor.generated.executor import executor_pb2 as old
 from executor.generated.executor.executor_pb2_grpc import add_ExecutorServicer_to_server
 from executor.listening import Listening
@@ -30,7 +30,7 @@ DRAIN_SECONDS = 20.0
 """For how long calls may still end by themselves after SIGTERM."""
 END_SECONDS = 2.0
 OPTIONS = (
-    # Of ValidateAgent, with an archive of 50 MiB; the door limits the others.
+    # ValidateAgent takes an archive of 50 MiB; Calls limits the others.
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
     ("grpc.max_metadata_size", 16 * 1024),
     # Connections are made anew, so that clients find executors that were added.
@@ -45,7 +45,7 @@ OPTIONS = (
 
 
 class ExecutorServer:
-    """One server of one process. without_token: as in Door. database: another way to it, for tests."""
+    """The gRPC server of this process. without_token: as in Calls. database: replaced in tests."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class ExecutorServer:
         self._where, self._database = where, database or Database()
         self._inspections = database or Database(ThreadPoolExecutor(PROCESSES, thread_name_prefix="inspection"))
         self.playing = Playing(self._database, self._inspections)
-        self.door = Door(self._database, by_certificate=bool(where.client_ca), without_token=without_token)
+        self.calls = Calls(self._database, by_certificate=bool(where.client_ca), without_token=without_token)
         self._health = health_aio.HealthServicer()
-        self._server = grpc.aio.server(interceptors=(self.door,), options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
-        add_ExecutorServicer_to_server(ExecutorService(self.playing, self.door), self._server)
+        self._server = grpc.aio.server(interceptors=(self.calls,), options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        add_ExecutorServicer_to_server(ExecutorService(self.playing, self.calls), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if has_reflection:
             names = (SERVICE, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
@@ -82,11 +82,11 @@ class ExecutorServer:
 
     async def stop(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Take no more calls, wait for those that end soon, and send the others away. Their runs go on."""
-        self.door.is_draining = True
+        self.calls.is_draining = True
         await self.tell_draining()
         with suppress(TimeoutError):
             async with asyncio.timeout(drain_seconds):
-                await self.door.is_empty.wait()
+                await self.calls.is_empty.wait()
         self.playing.leaving.close()
         self.playing.waiting.close(self.farewell)
         await self._server.stop(END_SECONDS)

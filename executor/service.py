@@ -11,7 +11,7 @@ from core.models import Duel
 from core.operations.health import playing_count
 from core.version import arena_version
 from executor.answers import findings_message, match_message
-from executor.door import Context, Door, caller
+from executor.calls import Calls, Context, caller
 from executor.generated.executor import executor_pb2 as old
 from executor.generated.executor.executor_pb2_grpc import ExecutorServicer
 from executor.playing import Playing
@@ -22,8 +22,8 @@ from executor.validating import arriving
 class ExecutorService(ExecutorServicer):
     """Matches and verdicts for programs."""
 
-    def __init__(self, playing: Playing, door: Door) -> None:
-        self._playing, self._door = playing, door
+    def __init__(self, playing: Playing, calls: Calls) -> None:
+        self._playing, self._calls = playing, calls
 
     async def RunMatch(self, request: old.MatchRequest, context: Context) -> old.MatchResponse:
         """Play one match and return its result."""
@@ -50,7 +50,7 @@ class ExecutorService(ExecutorServicer):
             can_play, playing = await self._playing.database.ask(_health)
         except CallEnded:
             can_play, playing = False, 0
-        is_healthy = can_play and not self._door.is_draining
+        is_healthy = can_play and not self._calls.is_draining
         return old.HealthCheckResponse(healthy=is_healthy, version=arena_version(), active_matches=playing)
 
 

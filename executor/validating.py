@@ -26,7 +26,7 @@ class Arriving:
         self._file = TemporaryUploadedFile("agent.zip", "application/zip", 0, None)
 
     def write(self, chunk: bytes) -> None:
-        """Add a part. Raises Ended for more than ARCHIVE_BYTES."""
+        """Add a part. Raises CallEnded for more than ARCHIVE_BYTES."""
         self._file.size = (self._file.size or 0) + len(chunk)
         if self._file.size > ARCHIVE_BYTES:
             raise CallEnded(
@@ -35,7 +35,7 @@ class Arriving:
         self._file.write(chunk)
 
     def findings(self, environment: Environment, caller: User) -> Findings:
-        """Return the verdict. Raises Ended."""
+        """Return the verdict. Raises CallEnded."""
         self._file.seek(0)
         try:
             return upload_findings(archive=self._file, environment=environment, owner=caller)

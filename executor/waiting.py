@@ -16,11 +16,11 @@ Read = Callable[[Collection[int]], Awaitable[dict[int, RunState]]]
 
 
 class WaitingCalls:
-    """Calls that wait for news of runs. read: asks for the states of runs, those that are gone left out."""
+    """Calls that wait for the ends of runs. read: fetches the states of runs, those that are gone left out."""
 
     def __init__(self, read: Read, *, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._read, self._pause_seconds = read, pause_seconds
-        self._calls: dict[int, list[tuple[int, asyncio.Future[RunState]]]] = defaultdict(list)
+        self._calls: dict[int, list[asyncio.Future[RunState]]] = defaultdict(list)
         self._filled = asyncio.Event()
         self._closed: CallEnded | None = None
 
@@ -29,24 +29,17 @@ class WaitingCalls:
         """The number of calls that wait."""
         return sum(map(len, self._calls.values()))
 
-    async def news(self, run_id: int, *, after: int) -> RunState:
-        """Return the state of a run once its sequence is higher than `after`. Raises Ended."""
+    async def end(self, run_id: int) -> RunState:
+        """Return the last state of a run. Raises CallEnded."""
         if self._closed is not None:
             raise self._closed
         future: asyncio.Future[RunState] = asyncio.get_running_loop().create_future()
-        self._calls[run_id].append((after, future))
+        self._calls[run_id].append(future)
         self._filled.set()
         try:
             return await future
         finally:
             self._forget(run_id, future)
-
-    async def end(self, run_id: int) -> RunState:
-        """Return the last state of a run. Raises Ended."""
-        state = await self.news(run_id, after=-1)
-        while not state.is_over:
-            state = await self.news(run_id, after=state.sequence)
-        return state
 
     async def poll(self) -> None:
         """Ask for the runs that calls wait for, again and again; for none, nothing is asked."""
@@ -66,23 +59,23 @@ class WaitingCalls:
         """End all calls that wait, and those that come."""
         self._closed = reason
         for calls in self._calls.values():
-            for _, future in calls:
+            for future in calls:
                 if not future.done():
                     future.set_exception(reason)
 
     def _tell(self, asked: list[int], states: dict[int, RunState]) -> None:
         for run_id in asked:
             state = states.get(run_id)
-            for after, future in self._calls.get(run_id, ()):
+            for future in self._calls.get(run_id, ()):
                 if future.done():
                     continue
                 if state is None:
                     future.set_exception(CallEnded(Code.NOT_FOUND, "This run has been deleted."))
-                elif state.sequence > after:
+                elif state.is_over:
                     future.set_result(state)
 
     def _forget(self, run_id: int, future: asyncio.Future[RunState]) -> None:
-        left = [call for call in self._calls[run_id] if call[1] is not future]
+        left = [call for call in self._calls[run_id] if call is not future]
         if left:
             self._calls[run_id] = left
             return

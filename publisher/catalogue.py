@@ -15,7 +15,7 @@ from publisher.pages import PublishedAgent, PublishedEnvironment, licence_of
 def publications_gone() -> list[Publication]:
     """Return what may be in the repository and must not be: its agent is private, renamed or deleted, its owner banned.
 
-    A folder that a worker is pushing to is left until that is over: the worker asks for a review then.
+    A folder that a worker is pushing to is left until that is over: the worker requests a review then.
     """
     rows = list(publications_pushed())
     busy = {row.folder for row in rows if row.state == JobState.RUNNING}

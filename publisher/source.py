@@ -16,7 +16,7 @@ LEFT_OUT = frozenset({".gitmodules", ".gitattributes"})
 
 
 class SourceRefused(Exception):
-    """The archive cannot be published; the message says why. code: the typed reason."""
+    """The archive cannot be published; the message has the reason. code: the typed reason."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)

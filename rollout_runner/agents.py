@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -24,6 +26,7 @@ from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
 from core.jobs.images import player_registry
 from core.models import LanguageModel, Rollout, RolloutAgent, SubmissionForm
 from core.models import ModelForm as RowForm
+from core.notices.outgoing import CannotReach, model_address_problem, public_socket
 from rollout_runner.host import folder, is_on_cluster, player_label, players, worker_token
 
 MODEL_AGENT = "model_browser"
@@ -91,22 +94,41 @@ def pod_player_of(rollout: Rollout, limits: Limits) -> PodPlayerSpec:
 
 
 def model_of(row: LanguageModel, temperature: float | None) -> AskedModel:
-    """Return a language model with its key, which only workers have. Raises PlatformFault without it."""
+    """Return a language model with its key, which only workers have.
+
+    Raises PlatformFault without it, for a host that is not the key's, and for an address that is not safe to ask.
+    """
     key = ""
     if row.key_name:
-        key = settings.MODEL_KEYS.get(row.key_name, "")
-        if not key:
+        named = settings.MODEL_KEYS.get(row.key_name)
+        if named is None:
             raise PlatformFault(f"MODEL_KEYS of this worker has no {row.key_name}.", code=MISCONFIGURED)
+        if urlsplit(row.url).netloc.lower() != named.host:
+            sentence = f"The key {row.key_name} is for the host {named.host}, and the address of {row} has another."
+            raise PlatformFault(sentence, code=MISCONFIGURED)
+        key = named.key
+    if problem := model_address_problem(row.url, has_key=bool(key), is_named=bool(row.key_name)):
+        raise PlatformFault(f"The address of {row} cannot be used: {problem}", code=MISCONFIGURED)
     prices = Prices(row.price_in_micros, row.price_cached_micros, row.price_out_micros)
     chosen = {} if temperature is None else {"temperature": temperature}
     return AskedModel(row.model_id, row.url, key, prices, {**chosen, **row.sampling})
+
+
+def public_socket_or_fault(host: str, port: int, timeout: float) -> socket.socket:
+    """Connect to a host on the public internet. Raises PlatformFault, OSError."""
+    try:
+        return public_socket(host, port, timeout, allows_private=False)
+    except CannotReach as error:
+        raise PlatformFault(f"{error} MODEL_KEYS can name its host.", code=MISCONFIGURED) from None
 
 
 def _player(rollout: Rollout, meter: Meter, output: Path) -> WorkerAgent:
     config, row = rollout.batch.agent_config, rollout.batch.model
     gateway = None
     if row is not None:
-        endpoint = Endpoint(model_of(row, config.get("temperature")), FORMS[row.form]())
+        # A host that the operator has named may be on a private network.
+        connect = None if row.key_name else public_socket_or_fault
+        endpoint = Endpoint(model_of(row, config.get("temperature")), FORMS[row.form](), connect=connect)
         gateway = Gateway(endpoint, meter, folder("models"), output)
     limits = rollout.environment.limits
     pod_player = pod_player_of(rollout, limits) if is_on_cluster() else None

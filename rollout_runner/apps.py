@@ -9,11 +9,11 @@ class RolloutRunnerConfig(AppConfig):
 
         from core.jobs.registry import chore_register, task_register
         from core.rollouts.judging import JUDGE_TASK
-        from rollout_runner.serving import serve
+        from rollout_runner.queues import serve
 
         serve()
-        task_register(JUDGE_TASK, "rollout_runner.verifying.rollouts_judge")
-        chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.verifying.judgings_request")
+        task_register(JUDGE_TASK, "rollout_runner.rechecks.rollouts_judge")
+        chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.rechecks.judgings_request")
         chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.host.worlds_reap")
         if settings.PACKAGE_QUEUE != settings.ROLLOUT_QUEUE:
             chore_register(settings.PACKAGE_QUEUE, run="rollout_runner.host.engine_reap")

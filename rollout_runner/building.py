@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,9 +21,10 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.stored import built_as_json, built_of
 from arena_kit.rollout.worlds.world import seeded_tag
+from arena_kit.zips import zip_bytes
 from core.jobs.artifacts import files_stored
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_postpone
+from core.jobs.lifecycle import job_delay
 from core.models import Job, Package, PackageBuild
 from core.rollouts.packages import package_build_fail, package_build_succeed
 from core.rollouts.reading import site_limits
@@ -47,14 +47,14 @@ def package_make(build: PackageBuild, lease: Lease) -> None:
         package_build_fail(build=build, code=refusal.code, error=str(refusal), log=lease.text)
         return
     except NoRoom as full:
-        postpone(build, full, lease)
+        delay(build, full, lease)
         return
     lease.raise_if_lost()
     bind(stage="store")
     close_old_connections()
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder, "fresh.zip")
-        packed.write_bytes(_packed(built.fresh))
+        packed.write_bytes(zip_bytes(built.fresh.items()))
         with files_stored(job=build, files={"fresh": packed}) as stored:
             package_build_succeed(
                 build=build,
@@ -65,13 +65,13 @@ def package_make(build: PackageBuild, lease: Lease) -> None:
             )
 
 
-def postpone(job: Job, full: NoRoom, lease: Lease) -> None:
+def delay(job: Job, full: NoRoom, lease: Lease) -> None:
     """Give a job back that finds no room on this host now."""
-    job_postpone(job=job, span=ROOM_PAUSE, code=full.code, error=str(full), log=lease.text)
+    job_delay(job=job, span=ROOM_PAUSE, code=full.code, error=str(full), log=lease.text)
 
 
 def package_here(build: PackageBuild, lease: Lease) -> BuiltPackage:
-    """As `package_standing`, for a job."""
+    """Like `package_standing`, for a job."""
     return package_standing(build, log=_logging(lease))
 
 
@@ -169,11 +169,3 @@ def _uploads(package: Package) -> dict[str, bytes]:
             return {name.removeprefix(UPLOADS): archive.read(name) for name in names}
     except (OSError, zipfile.BadZipFile) as error:
         raise PlatformFault(f"The zip of {package} is not stored: {error}", code="store_failed") from None
-
-
-def _packed(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return packed.getvalue()

@@ -39,7 +39,7 @@ class Follower:
         self._phase, self._token = "", ""
         self.provision_seconds: float | None = None
 
-    def watch(self, phase: Phase, world: World | None) -> None:
+    def on_phase(self, phase: Phase, world: World | None) -> None:
         """Note a phase that begins."""
         self._phase = phase.value
         if phase is Phase.WORKING and world is not None:

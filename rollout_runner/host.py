@@ -14,20 +14,20 @@ from arena_kit.errors import PlatformFault
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.packages import Network
 from arena_kit.image.registry import Registry
-from arena_kit.rollout.attempt import Worlds as AnyWorlds
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.attempt import Worlds
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_tag
 from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.building.leftovers import leftovers_remove
 from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.pods.host import PodWorlds
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from arena_kit.sandbox.channel import remove_abandoned_channels
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.lock_file import LockFile, tokens_alive
 from core.jobs.apart import apart
-from core.jobs.cluster import worlds_site
 from core.jobs.images import player_registry
+from core.jobs.tenants import worlds_tenant
 from core.models import JobState, PackageBuild, Rollout
 from core.rollouts.leases import worlds_settle
 
@@ -58,20 +58,20 @@ def is_on_cluster() -> bool:
     return bool(settings.SANDBOX == "kubernetes")
 
 
-def worlds() -> AnyWorlds:
+def worlds() -> Worlds:
     """Return where rollouts have their worlds. Raises PlatformFault without an engine or a cluster."""
     return pod_worlds() if is_on_cluster() else engine_worlds()
 
 
 def pod_worlds() -> PodWorlds:
     """Return the worlds of the cluster. Raises PlatformFault without one."""
-    return PodWorlds(worlds_site(), browser_image=settings.BROWSER_IMAGE)
+    return PodWorlds(worlds_tenant(), browser_image=settings.BROWSER_IMAGE)
 
 
-def engine_worlds(*, pause_image: str = "") -> Worlds:
+def engine_worlds(*, pause_image: str = "") -> DockerWorlds:
     """Return the worlds of this host. pause_image: by default looked up. Raises PlatformFault without an engine."""
     image = pause_image or base_images({_PYTHON: bases().names[_PYTHON]})[_PYTHON]
-    return Worlds(folder("worlds"), memory_bytes=settings.ROLLOUT_MEMORY_BYTES, pause_image=image)
+    return DockerWorlds(folder("worlds"), memory_bytes=settings.ROLLOUT_MEMORY_BYTES, pause_image=image)
 
 
 def registry() -> Registry:
@@ -90,9 +90,9 @@ def folder(name: str) -> Path:
     return Path(settings.CHANNEL_DIR) / name
 
 
-def browser_place() -> BrowserPlace:
+def browser_host() -> BrowserHost:
     """Return where browsers run."""
-    return BrowserPlace(settings.BROWSER_IMAGE, folder("browsers"))
+    return BrowserHost(settings.BROWSER_IMAGE, folder("browsers"))
 
 
 def players() -> DockerSandbox:

@@ -18,27 +18,27 @@ from arena_kit.log_context import bind
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
 from arena_kit.rollout.gateway.gateway import LOG as MODEL_LOG
 from arena_kit.rollout.loop import RolloutHost
+from arena_kit.rollout.play import PlayedRollout, rollout_run
 from arena_kit.rollout.pods.host import CLAIM_LABEL
 from arena_kit.rollout.recording.record import CHANGES, EXPORT, RECORD, WORLD_LOG
 from arena_kit.rollout.recording.recorder import HAR, PAGES, STEPS, TRACE, VIDEO
-from arena_kit.rollout.run import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
 from core.jobs.artifacts import files_stored
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_fail, job_postpone
+from core.jobs.lifecycle import job_delay, job_fail
 from core.links import page
 from core.models import JobFault, JobState, PackageBuild, Rollout
 from core.notices.alarms import alarm_raise
-from core.rollouts.packages import package_build_ensure, package_built
+from core.rollouts.packages import builds_of, package_build_ensure, package_built
 from core.rollouts.quotas import model_has_budget
 from core.rollouts.reading import BESIDE_BYTES, limits_of, task_of
 from core.rollouts.services import JudgedRollout, rollout_finish
 from rollout_runner.agents import PLAYER_LOG, agent_make
-from rollout_runner.building import package_here, postpone
+from rollout_runner.building import delay, package_here
 from rollout_runner.following import Follower
-from rollout_runner.host import browser_place, is_on_cluster, player_label, worker_token, worlds
+from rollout_runner.host import browser_host, is_on_cluster, player_label, worker_token, worlds
 
 BUILD_PAUSE, MODEL_PAUSE, BUDGET_PAUSE = timedelta(seconds=20), timedelta(seconds=10), timedelta(minutes=10)
 MOST_LOG_CHARACTERS = 16_000
@@ -59,7 +59,7 @@ def rollout_perform(rollout: Rollout, lease: Lease) -> None:
         with tempfile.TemporaryDirectory(prefix="rollout-") as folder:
             _work(rollout, lease, package, Path(folder))
     except NoRoom as full:
-        postpone(rollout, full, lease)
+        delay(rollout, full, lease)
 
 
 def task_with_limits(rollout: Rollout) -> Task:
@@ -81,10 +81,10 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
     try:
         host = RolloutHost(
             worlds(),
-            browser_place(),
+            browser_host(),
             is_cancelled=follower.is_cancelled,
             labels=_labels(rollout),
-            watch=follower.watch,
+            on_phase=follower.on_phase,
         )
         played = rollout_run(
             host,
@@ -116,14 +116,14 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
 
 
 def _labels(rollout: Rollout) -> dict[str, str]:
-    """Return by what a reaper knows that a world is in use: on a cluster by the claim, on a host by the worker."""
+    """Return the label of a world in use, for reapers: on a cluster the claim, on a host the worker."""
     if is_on_cluster():
         return {CLAIM_LABEL: rollout.claim_token.hex if rollout.claim_token else ""}
     return {player_label(): worker_token(), "arena.rollout": str(rollout.pk)}
 
 
 def _spoilt(rollout: Rollout, lease: Lease, played: PlayedRollout, folder: Path) -> None:
-    """Give a rollout back that the platform has spoilt; one whose model is set wrongly fails at once."""
+    """Give a rollout back after a platform fault; fail it if its model is misconfigured."""
     verdict = played.verdict
     if (folder / WORLD_LOG).is_file():
         said = (folder / WORLD_LOG).read_text(encoding="utf-8", errors="replace")[-MOST_LOG_CHARACTERS:]
@@ -165,29 +165,29 @@ def _build(rollout: Rollout, lease: Lease) -> PackageBuild | None:
     package, seed = rollout.package, rollout.seed
     if (build := package_built(package, seed)) is not None:
         return build
-    last = package.builds.filter(seed=seed).order_by("-pk").first()
+    last = builds_of(package, seed).first()
     if last is not None and last.state == JobState.FAILED and last.fault == JobFault.PLAYER:
         error = f"{package} could not be built with the seed {seed}: {last.error}"
         job_fail(job=rollout, fault=JobFault.PLATFORM, code="package_refused", error=error, log=lease.text)
         return None
     package_build_ensure(package=package, seed=seed)
     error = f"{package} is still being built."
-    job_postpone(job=rollout, span=BUILD_PAUSE, code="package_not_built", error=error, log=lease.text)
+    job_delay(job=rollout, span=BUILD_PAUSE, code="package_not_built", error=error, log=lease.text)
     return None
 
 
 def _model_is_busy(rollout: Rollout, lease: Lease) -> bool:
-    """Let a rollout wait whose model is used by enough others, or has cost enough today; return whether it waits."""
+    """Delay a rollout whose model is busy or over its daily budget; return whether it is delayed."""
     model = rollout.batch.model
     if model is None:
         return False
     if not model_has_budget(model, now=timezone.now()):
         error = f"What {model} may cost a day is used up; the next day begins at 00:00 UTC."
-        job_postpone(job=rollout, span=BUDGET_PAUSE, code="model_budget", error=error, log=lease.text)
+        job_delay(job=rollout, span=BUDGET_PAUSE, code="model_budget", error=error, log=lease.text)
         return True
     running = Rollout.objects.filter(batch__model=model, state=JobState.RUNNING).exclude(pk=rollout.pk)
     if model.parallel and running.count() >= model.parallel:
         error = f"{model.parallel} rollouts use {model} already."
-        job_postpone(job=rollout, span=MODEL_PAUSE, code="model_busy", error=error, log=lease.text)
+        job_delay(job=rollout, span=MODEL_PAUSE, code="model_busy", error=error, log=lease.text)
         return True
     return False

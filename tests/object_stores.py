@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from core.files.object_place import file_store, object_place
+from core.files.buckets import bucket_of, file_store
 from tests.programs import free_port
 
 KEY, SECRET, BUCKET = "arena", "a/secret+for-this-test", "arena-files"
@@ -63,11 +63,11 @@ class StoreServer:
     def client(self) -> Any:
         from botocore.session import Session
 
-        place = object_place(self.address)
+        bucket = bucket_of(self.address)
         return Session().create_client(
             "s3",
-            region_name=place.region,
-            endpoint_url=place.endpoint,
+            region_name=bucket.region,
+            endpoint_url=bucket.endpoint,
             aws_access_key_id=KEY,
             aws_secret_access_key=SECRET,
         )

@@ -104,7 +104,7 @@ def deliver_messages(*, drawing: bool = True) -> None:
 
     drawing: whether episodes are drawn, which takes longest; otherwise their recordings fail.
     """
-    with nullcontext() if drawing else patch("duel_runner.drawing.draw", _not_drawn):
+    with nullcontext() if drawing else patch("duel_runner.recording.draw", _not_drawn):
         while work_once():
             pass
 

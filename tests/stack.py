@@ -41,10 +41,8 @@ CMD ["start"]
 """
 REDIS = """
 FROM {servers}
-RUN printf '%s\\n' '#!/bin/sh' 'exec "$@" --protected-mode no' >/usr/local/bin/start && chmod 755 /usr/local/bin/start
 USER redis
 WORKDIR /tmp
-ENTRYPOINT ["start"]
 """
 NGINX = """
 FROM {servers}
@@ -133,7 +131,7 @@ class Stack:
         """Write the file of variables, as an operator fills in example.env, and how images are built here."""
         own = {
             "SECRET_KEY": secrets.token_urlsafe(50),
-            "POSTGRES_PASSWORD": secrets.token_urlsafe(24),
+            **{f"{name}_PASSWORD": secrets.token_urlsafe(24) for name in ("POSTGRES", "DATABASE_ROLE", "REDIS")},
             "DOCKER_GROUP_ID": str(SOCKET.stat().st_gid),
             "HTTP_PORT": f"127.0.0.1:{self.port}",
             "HTTPS_PORT": f"127.0.0.1:{self.tls_port}",

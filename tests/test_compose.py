@@ -27,6 +27,8 @@ HOLDERS = {
     "INVITATION_CODE": {"web"},
     "LOGIN_PROVIDERS": {"web"},
     "SUPERUSER_PASSWORD": {"migrate"},
+    # The owner of the database.
+    "POSTGRES_PASSWORD": {"migrate", "postgres"},
     "PIP_INDEX_URL": {"worker-build", "worker-rollout"},
     "MODEL_KEYS": {"worker-rollout"},
     "PUBLISHER_REMOTE": {"worker-publish"},
@@ -38,7 +40,8 @@ HOLDERS = {
     **dict.fromkeys(
         (
             "SECRET_KEY",
-            "POSTGRES_PASSWORD",
+            "SECRET_KEY_FALLBACKS",
+            "DATABASE_ROLE_PASSWORD",
             "DATABASE_DIRECT_URL",
             "STORAGE",
             "EMAIL_URL",
@@ -82,10 +85,7 @@ def test_it_is_decided_for_every_secret_who_holds_it() -> None:
 def test_a_secret_reaches_the_services_that_use_it_and_no_other(name: str) -> None:
     file = in_a_file(set(settings.VARIABLES.names))
     found = {service for service, content in services().items() if file[name] in environment(content, file).values()}
-    if name == "POSTGRES_PASSWORD":
-        assert found == {*HOLDERS[name], "postgres"}
-    else:
-        assert found == HOLDERS[name]
+    assert found == HOLDERS[name]
 
 
 @pytest.mark.parametrize("name", [name for name, holders in HOLDERS.items() if len(holders) == 1])
@@ -108,10 +108,11 @@ def test_other_programs_get_nothing_of_the_arena() -> None:
     inside = {name: set(environment(content, file)) for name, content in others.items()}
     assert inside == {
         "postgres": {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD"},
-        "redis": set(),
-        "nginx": set(),
+        "redis": {"REDISCLI_AUTH"},
+        "nginx": {"ALLOWED_HOSTS"},
         "base": set(),
         **{name: set() for name in WATCHERS},
+        "redis-exporter": {"REDIS_PASSWORD"},
         "grafana": {
             "GF_SECURITY_ADMIN_PASSWORD", "GF_ANALYTICS_REPORTING_ENABLED", "GF_ANALYTICS_CHECK_FOR_UPDATES",
             "GF_USERS_ALLOW_SIGN_UP",

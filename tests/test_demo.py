@@ -18,23 +18,23 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.errors import PlatformFault
-from arena_kit.examples import names
-from core.demo.accounts import ORGANISER_EMAIL, organiser_create
-from core.demo.agents import SCORED, examples_upload, game_players, images_follow_sandbox, scored_upload
+from arena_kit.examples import EXAMPLES, Example, names
+from core.demo.accounts import ORGANISER, account
+from core.demo.agents import SCORED, examples_upload, images_follow_sandbox
 from core.demo.application import ApplicationDemo, images_missing
 from core.demo.processes import Child, free_port, port_is_free
-from core.demo.progress import leaderboard, measure, score_board
+from core.demo.progress import failures, leaderboard, stages
 from core.environments.services import environment_sync
 from core.management.commands.demo import Command, only_one
 from core.models import (
     Agent,
     Batch,
     Build,
-    Environment,
     JobState,
     Package,
     Participant,
@@ -56,6 +56,11 @@ def port() -> int:
         probe.bind(("127.0.0.1", 0))
         free: int = probe.getsockname()[1]
         return free
+
+
+def untrained(slug: str) -> int:
+    """The number of a game's example players that need no training."""
+    return sum(not EXAMPLES.get(name, Example()).weights for name in names(slug))
 
 
 def variables(data: Path) -> dict[str, str]:
@@ -184,10 +189,12 @@ def test_the_demo_goes_from_uploads_to_a_leaderboard_and_leaves_nothing_behind(t
     said = "".join(lines)
     assert "Sandbox: local processes, as you asked." in said
     assert "matches per duel: Tic-tac-toe (2). " in said
-    assert f"Example agents: {len(game_players('tic-tac-toe'))} uploaded" in said
-    assert f"log in as {ORGANISER_EMAIL}" in said
-    assert "Tic-tac-toe, edition 1\n" in said
-    assert re.search(r"^ +\d  minimax v1", said, re.MULTILINE)
+    assert f"Example agents of Tic-tac-toe: {untrained('tic-tac-toe')} uploaded." in said
+    assert (
+        f"log in as organiser@arena.example, password {(tmp_path / 'organiser-password').read_text().strip()}" in said
+    )
+    board = f"^Tic-tac-toe: 1\\. .*minimax v1 .* points\\)\\. http://127.0.0.1:{port}/environments/tic-tac-toe/$"
+    assert re.search(board, said, re.MULTILINE)
     assert "Leaderboards complete" in said
     assert "Failed" not in said
     # The site, its events, and nothing beside them that would be in the way of `make executor`.
@@ -220,9 +227,9 @@ def test_the_demo_is_stopped_in_the_middle_and_continues_to_its_first_leaderboar
     first = "".join(begun) + rest
     assert "Sandbox: local processes, as you asked." in first
     assert "Connect Four (2)" in first
-    count = sum(len(game_players(spec.slug)) for spec in all_specs() if spec.seats == 2)
-    assert f"Example agents: {count} uploaded" in first
-    assert f"log in as {ORGANISER_EMAIL}" in first
+    count = sum(untrained(spec.slug) for spec in all_specs() if spec.seats == 2)
+    assert f": {count} uploaded." in first
+    assert "log in as organiser@arena.example" in first
     assert "Stopped. `make demo` continues where it stopped." in rest
     assert process.returncode == 0
     assert processes_of(tmp_path) == []
@@ -230,10 +237,9 @@ def test_the_demo_is_stopped_in_the_middle_and_continues_to_its_first_leaderboar
     with demo(tmp_path, port, "--once") as process:
         second, _ = process.communicate(timeout=DEADLINE_SECONDS)
     assert "Connect Four (2)" in second
-    assert "Example agents: already uploaded" in second
-    for title in ("Connect Four, edition 1", "Pong, edition 1", "Quarto, edition 1", "Tic-tac-toe, edition 1"):
-        assert title in second
-    assert "edition 2" not in second
+    assert ": already uploaded." in second
+    for name in ("Connect Four", "Pong", "Quarto", "Tic-tac-toe", "CartPole", "FrozenLake"):
+        assert f"\n{name}: 1. " in second
     assert "Leaderboards complete" in second
     assert process.returncode == 0
     assert processes_of(tmp_path) == []
@@ -272,12 +278,11 @@ def test_the_demo_is_refused_on_a_production_site(settings: Settings) -> None:
 
 @pytest.mark.django_db
 def test_the_organisers_password_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    first = organiser_create(tmp_path)
-    second = organiser_create(tmp_path)
-    organiser = User.objects.get(email=ORGANISER_EMAIL)
-    assert (first.is_new, second.is_new) == (True, False)
-    assert first.password == second.password
-    assert organiser.check_password(first.password)
+    organiser = account(tmp_path, ORGANISER)
+    first = (tmp_path / "organiser-password").read_text()
+    assert account(tmp_path, ORGANISER) == organiser
+    assert (tmp_path / "organiser-password").read_text() == first
+    assert organiser.check_password(first.strip())
     assert organiser.is_superuser
     assert stat.S_IMODE((tmp_path / "organiser-password").stat().st_mode) == 0o600
 
@@ -307,9 +312,11 @@ def test_example_agents_are_uploaded_once(tmp_path: Path, settings: Settings) ->
     settings.MEDIA_ROOT = tmp_path
     environment = tic_tac_toe()
     owner = User.objects.create(email="demo@arena.example", username="demo")
-    assert len(examples_upload(owner, [environment])) == len(names("tic-tac-toe"))
-    assert examples_upload(owner, [environment]) == []
-    assert Agent.objects.count() == len(names("tic-tac-toe"))
+    said = list[str]()
+    assert examples_upload(owner, [environment], said.append) == untrained("tic-tac-toe")
+    assert examples_upload(owner, [environment], said.append) == 0
+    assert said[1] == "Example agents of Tic-tac-toe: already uploaded."
+    assert Agent.objects.count() == untrained("tic-tac-toe")
 
 
 @pytest.mark.django_db
@@ -327,33 +334,33 @@ def test_progress_counts_what_is_over_and_names_failures() -> None:
     failed = upload(environment, "first", FIRST)
     upload(environment, "last", LAST)
     factories.moved(failed.builds.all(), JobState.FAILED, error="no such package")
-    progress = measure([environment])
-    assert str(progress).startswith("built 1/2")
-    assert progress.failures == ("build of first v1 in Tic-tac-toe: no such package",)
-    assert not progress.is_complete
+    assert stages([environment]) == "built 1/2"
+    assert list(failures([environment])) == ["Failed: build of first v1 in Tic-tac-toe: no such package"]
+    assert leaderboard(environment) is None
 
 
 @pytest.mark.django_db
-def test_the_leaderboard_is_a_plain_table() -> None:
-    environment: Environment = tic_tac_toe()
-    tournament = Tournament.objects.create(environment=environment, edition=3)
+def test_the_leaderboard_is_a_line_once_all_is_over(settings: Settings) -> None:
+    settings.SITE_URL = "http://127.0.0.1:8000"
+    environment = tic_tac_toe()
     submission = upload(environment, "first", FIRST)
+    tournament = Tournament.objects.create(environment=environment, edition=3)
     Participant.objects.create(tournament=tournament, submission=submission, points=2, wins=1, total_score=8.0)
-    assert leaderboard(tournament).splitlines() == [
-        "Tic-tac-toe, edition 3",
-        "  rank  agent     points  won  drawn  lost  score",
-        "     1  first v1       2    1      0     0      8",
-    ]
+    factories.moved(submission.builds.all(), JobState.SUCCEEDED)
+    assert leaderboard(environment) is None
+    Tournament.objects.update(state="FINISHED", started_at=timezone.now(), ended_at=timezone.now())
+    shown = "Tic-tac-toe: 1. first v1 (2 points). http://127.0.0.1:8000/environments/tic-tac-toe/"
+    assert leaderboard(environment) == shown
+    upload(environment, "last", LAST)
+    assert leaderboard(environment) is None
 
 
 @pytest.mark.django_db
-def test_the_board_of_a_task_is_a_plain_table() -> None:
+def test_the_board_of_a_task_is_a_line() -> None:
     submission = factories.ready(factories.agent(factories.user("ann"), factories.task()))
+    environment = submission.agent.environment
     factories.evaluation(submission)
-    title, header, row = score_board(submission.agent.environment).splitlines()
-    assert title == str(submission.agent.environment)
-    assert header.split() == ["rank", "agent", "score", "from", "to", "steps/episode"]
-    assert row.split()[:4] == ["1", submission.agent.name, "v1", "25.00"]
+    assert str(leaderboard(environment)).startswith(f"{environment}: 1. {submission} (25.00). ")
 
 
 @pytest.mark.django_db
@@ -365,17 +372,17 @@ def test_example_agents_for_tasks_are_uploaded_once_and_those_that_learn_have_le
     monkeypatch.setitem(SCORED, "FrozenLake-v1", ("dummy", "q_learning"))
     trained: list[str] = []
 
-    def make(player: str, environment: str, *, train: bool, store: Path) -> bytes:
+    def make(player: str, environment: str, *, train: bool, quiet: bool, store: Path) -> bytes:
         trained.append(player)
-        assert (environment, train, store) == ("frozen-lake", True, tmp_path / "examples")
+        assert (environment, train, quiet, store) == ("frozen-lake", True, True, tmp_path / "examples")
         return zip_of(FIRST + f"# {player}")
 
     monkeypatch.setattr("core.demo.agents.make_archive", make)
     environment, _ = environment_sync(spec=get_spec("frozen-lake"))
     owner, said = User.objects.create(email="demo@arena.example", username="demo"), list[str]()
-    assert len(scored_upload(owner, [environment], said.append)) == 2
-    assert (trained, said) == (["dummy", "q_learning"], ["q-learning learns FrozenLake ..."])
-    assert scored_upload(owner, [environment], said.append) == []
+    assert examples_upload(owner, [environment], said.append) == 2
+    assert (trained, said[0]) == (["dummy", "q_learning"], "q-learning learns FrozenLake ...")
+    assert examples_upload(owner, [environment], said.append) == 0
     assert set(Agent.objects.values_list("name", flat=True)) == {"dummy", "q-learning"}
 
 

@@ -40,7 +40,7 @@ from core.submissions.existing import submission_delete
 from core.tests import factories
 from core.tests.working import run
 from core.tournaments.ladders import agent_rest
-from duel_runner import here
+from duel_runner import local
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SENTENCE = "tic-tac-toe-v1: its server has ended, with the signal 6."
@@ -53,7 +53,7 @@ def environment_crashes(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     def crash(*arguments: object, **named: object) -> None:
         raise PlatformFault(SENTENCE, code="environment_failed", matches=(3, 6))
 
-    monkeypatch.setattr(here, "play_matches", crash)
+    monkeypatch.setattr(local, "play_matches", crash)
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_a_last_attempt_that_ends_by_another_fault_does_not_make_a_loss_void(
         sentence, code = faults.pop(0)
         raise PlatformFault(sentence, code=code)
 
-    monkeypatch.setattr(here, "play_matches", fail)
+    monkeypatch.setattr(local, "play_matches", fail)
     monkeypatch.setattr(worker, "PERSISTS", {})
     duel = used_up(duel)
 
@@ -238,7 +238,7 @@ def test_a_duel_whose_environment_never_failed_is_void_as_before(duel: Duel, mon
     def fail(*arguments: object, **named: object) -> None:
         raise PlatformFault("The disk is full.", code="disk_full")
 
-    monkeypatch.setattr(here, "play_matches", fail)
+    monkeypatch.setattr(local, "play_matches", fail)
     duel = used_up(duel)
     assert (duel.state, duel.error_code) == (JobState.FAILED, "disk_full")
 

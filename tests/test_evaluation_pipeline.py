@@ -20,8 +20,8 @@ from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord, 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.packages import Network
-from arena_kit.referee.recheck.evaluations import verify_evaluation
-from arena_kit.referee.run import run_evaluation
+from arena_kit.referee.play import run_evaluation
+from arena_kit.referee.recheck.evaluations import recheck_evaluation
 from arena_kit.sandbox.base import Host, Launch, Sandbox, Slot
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
@@ -34,7 +34,7 @@ from core.evaluations.board import BoardFilter, BoardRow, board_page
 from core.models import Build, Environment, Evaluation, JobFault, JobState, RecheckVerdict, Recording, Validation
 from core.submissions.services import submission_create
 from core.tests import factories
-from duel_runner.tests.commands import verify
+from duel_runner.tests.commands import recheck
 from tests.samples import (
     BALANCING,
     FIRST,
@@ -123,7 +123,7 @@ def test_every_shipped_environment_is_evaluated_and_its_record_verifies(
     assert played.failure is None, played.player_log
     assert [(one.number, one.seed) for one in played.record.episodes] == list(enumerate(seeds, start=1))
     assert all(0 < one.length <= spec.max_steps for one in played.record.episodes)
-    assert verify_evaluation(spec, played.record, seeds=seeds, sha256=evaluation_sha256(played.record)) == []
+    assert recheck_evaluation(spec, played.record, seeds=seeds, sha256=evaluation_sha256(played.record)) == []
 
 
 # --- From an upload to the board ------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def environment() -> Environment:
     ]
 )
 def script_sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
-    """As `sandbox`; on an engine scripts are built with packages from an index."""
+    """Like `sandbox`; on an engine scripts are built with packages from an index."""
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = request.param, True, tmp_path
     return str(request.param)
 
@@ -200,7 +200,7 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays
     assert [one.seed for one in recorded(run.evaluation).episodes] == run.evaluation.seed_list.seeds[:1]
     assert (Evaluation.objects.get(), Recording.objects.get()) == (evaluation, recording)
 
-    code, said = verify(evaluation, "--replay-players")
+    code, said = recheck(evaluation, "--replay-players")
 
     evaluation.refresh_from_db()
     assert code == 0, said
@@ -217,7 +217,7 @@ def test_a_player_with_chance_of_its_own_plays_otherwise_and_its_record_verifies
     upload(environment, "random", RANDOM_PLAYER.read_text(encoding="utf-8"))
     deliver_messages(drawing=False)
 
-    code, said = verify(Evaluation.objects.get(), "--replay-players")
+    code, said = recheck(Evaluation.objects.get(), "--replay-players")
 
     assert code == 3, said
     assert "Verified: " in said

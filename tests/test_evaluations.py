@@ -11,7 +11,7 @@ from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
 from arena_kit.ranking.scores import summarise_scores
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from arena_kit.sandbox.base import SandboxError
 from core.evaluations.episodes import practice_results
 from core.evaluations.selectors import practice_list

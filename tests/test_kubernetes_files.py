@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.cluster.rights import LOT_RIGHTS, WORLD_RIGHTS
 from arena_kit.environment.spec import Limits
 from core import settings as arena_settings
@@ -89,12 +89,12 @@ def objects(request: pytest.FixtureRequest) -> list[Plain]:
 def lot() -> Plain:
     player = PodPlayerSpec("registry.test/players@sha256:" + "b" * 64, Limits(gpu_count=1))
     job = LotJob("duel", 1, 1, "0123456789abcdef", "{}", (player, player), 1800.0)
-    site = Site(
+    tenant = Tenant(
         "arena", "arena-players", "registry.test/arena@sha256:" + "a" * 64, runtime_class="gvisor",
         priority_class="arena-lot", pull_secret="registry", queue="lots", node_selector={"pool": "spot"},
         tolerations=[{"key": "pool", "operator": "Equal", "value": "spot"}], host_users=False,
     )  # fmt: skip
-    return lot_manifest(job, site)
+    return lot_manifest(job, tenant)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -166,6 +166,28 @@ def test_variables_are_those_of_the_settings_and_no_secrets(objects: list[Plain]
     assert not set(given) & variables.secrets
     image = given["KUBERNETES_OPTIONS"].removeprefix("image=").partition(",")[0]
     assert image in {box["image"] for item in objects for box in containers(item)}
+
+
+def test_every_pod_has_the_secrets_that_it_uses_and_no_other() -> None:
+    given: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "deploy/kubernetes").rglob("*.yaml")):
+        for one in filter(None, yaml.safe_load_all(path.read_text())):
+            for box in containers(one):
+                named = {source["secretRef"]["name"] for source in box.get("envFrom", ()) if "secretRef" in source}
+                given.setdefault(one["metadata"]["name"], set()).update(named)
+    assert {name: secrets for name, secrets in given.items() if secrets} == {
+        "events": {"arena"},
+        "executor": {"arena"},
+        "worker-tournament": {"arena"},
+        "web": {"arena", "arena-web"},
+        "migrate": {"arena", "arena-owner"},
+        "backup": {"arena", "arena-owner"},
+        "worker-lots": {"arena", "arena-registry"},
+        "worker-duel": {"arena", "arena-registry"},
+        "worker-rollout": {"arena", "arena-registry", "arena-models"},
+        "worker-publish": {"arena", "arena-publish"},
+        "autoscale": {"arena", "arena-scaling"},
+    }
 
 
 def test_all_that_a_lot_takes_of_a_node_is_within_the_quota(objects: list[Plain]) -> None:

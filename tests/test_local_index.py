@@ -29,7 +29,7 @@ from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.errors import BuildFailed
 from arena_kit.image.packages import Network
 from arena_kit.image.recipe import BuildResult
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Launch
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.tests.image.archives import archive

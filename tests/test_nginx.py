@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import os
 import re
 import subprocess
 import threading
@@ -36,7 +37,7 @@ class Site(BaseHTTPRequestHandler):
     """Answers everything with the address that nginx says the visitor has."""
 
     def do_GET(self) -> None:
-        header = "X-Request-ID" if self.path == "/id/" else "X-Forwarded-For"
+        header = {"/id/": "X-Request-ID", "/scheme/": "X-Forwarded-Proto"}.get(self.path, "X-Forwarded-For")
         answer = self.headers.get(header, "").encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))
@@ -51,11 +52,11 @@ class Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Ask]:
+def nginx(folder: Path, *changes: tuple[str, str], given: Path = ROOT / "nginx/default.conf") -> Iterator[Ask]:
     """Run nginx with the configuration and these changes; what is yielded asks it as a visitor."""
     port, site = free_port(), ThreadingHTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=site.serve_forever, daemon=True).start()
-    text = (ROOT / "nginx/default.conf").read_text()
+    text = given.read_text()
     places = (
         ("server web:8000;", f"server 127.0.0.1:{site.server_port};"),
         ("server events:8001;", f"server 127.0.0.1:{site.server_port};"),
@@ -76,10 +77,12 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Ask]:
     )
     process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")])
 
-    def ask(method: str, path: str, visitor: str = "", body: bytes = b"", header: str = "") -> tuple[int, str]:
+    def ask(
+        method: str, path: str, visitor: str = "", body: bytes = b"", header: str = "", **sent: str
+    ) -> tuple[int, str]:
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_SECONDS)) as connection:
             headers = {"X-Forwarded-For": visitor, "X-Request-ID": visitor} if visitor else {}
-            connection.request(method, path, body, headers)
+            connection.request(method, path, body, headers | {name.replace("_", "-"): sent[name] for name in sent})
             answer = connection.getresponse()
             return answer.status, answer.getheader(header, "") if header else answer.read().decode()
 
@@ -131,6 +134,40 @@ def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Pat
         # The same address, written as one of the other kind; other bytes of it are another client's.
         assert ask("POST", "/login/", "::ffff:198.51.100.7")[0] == 429
         assert ask("POST", "/login/", "::ffff:198.51.100.9")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("hosts", "answered", "foreign"),
+    [
+        ("arena.example.org, www.example.org", "arena.example.org www.example.org:80 WWW.example.org", "x.example"),
+        ("arena.example.org", "arena.example.org localhost", "a.arena.example.org example.org arena.example.org.x"),
+        (".example.org", "example.org a.b.example.org", "badexample.org example.org.x"),
+        ("*", "anything.example", ""),
+        ("", "localhost", "arena.example.org ALLOWED_HOSTS"),
+    ],
+)  # fmt: skip
+def test_a_foreign_host_gets_no_answer(folder: Path, hosts: str, answered: str, foreign: str) -> None:
+    script = (ROOT / "nginx/start.sh").read_text()
+    for old in ("/etc/arena/default.conf", "/etc/nginx/conf.d/default.conf"):
+        assert old in script
+    written = folder / "written.conf"
+    script = script.replace("/etc/arena/default.conf", str(ROOT / "nginx/default.conf"))
+    script = script.replace("/etc/nginx/conf.d/default.conf", str(written))
+    subprocess.run(["sh", "-c", script, "sh", "true"], env={**os.environ, "ALLOWED_HOSTS": hosts}, check=True)
+    with nginx(folder, given=written) as ask:
+        assert [ask("GET", "/", Host=host)[0] for host in answered.split()] == [200] * len(answered.split())
+        for host in foreign.split():
+            with pytest.raises(http.client.RemoteDisconnected):
+                ask("GET", "/", Host=host)
+
+
+def test_only_a_named_proxy_says_that_a_visitor_came_by_tls(folder: Path) -> None:
+    with nginx(folder) as ask:
+        assert ask("GET", "/scheme/", "198.51.100.7", X_Forwarded_Proto="https") == (200, "http")
+    with nginx(folder, *NAMED) as ask:
+        assert ask("GET", "/scheme/", "198.51.100.7", X_Forwarded_Proto="https") == (200, "https")
+        assert ask("GET", "/scheme/", "198.51.100.7", X_Forwarded_Proto="http") == (200, "http")
+        assert ask("GET", "/scheme/", X_Forwarded_Proto="https") == (200, "http")
 
 
 def test_a_network_of_the_sixth_version_is_one_visitor(folder: Path) -> None:

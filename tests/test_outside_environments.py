@@ -23,7 +23,7 @@ from core.jobs.lifecycle import job_announce, job_wake, jobs_end_delay
 from core.jobs.selectors import attempts_of
 from core.management.commands import sync_environments
 from core.models import Alarm, Duel, Environment, JobFault, JobState, Tournament, TournamentState, Validation
-from duel_runner.tests.commands import verify
+from duel_runner.tests.commands import recheck
 from tests.samples import FIRST, LAST, deliver_messages, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -88,7 +88,7 @@ def test_a_folder_from_outside_is_played_shown_and_checked(
         assert "onclick" not in frames[0]["html"]
         assert "<script" not in frames[0]["html"]
         assert "/static/environments/classic-connect-four/board.css" in page.content.decode()
-    code, said = verify(duel)
+    code, said = recheck(duel)
     assert code == 0, said
 
 

@@ -25,7 +25,7 @@ from core.models import (
 from core.submissions.faults import validation_fault
 from core.submissions.services import submission_create
 from core.tests.working import run, work
-from duel_runner.tests.commands import verify
+from duel_runner.tests.commands import recheck
 from tests.samples import (
     BROKEN,
     DYING,
@@ -221,4 +221,4 @@ def test_a_duel_of_a_tournament_ends_once_it_is_decided_and_verifies(sandbox: st
     # Every pair is won: 7 of the 20 show it.
     assert (duel.matches_done, duel.match_count) == (14, 40)
     assert cup.participants.get(rank=1).submission == players[0]
-    assert "14 of 14 matches" in verify(duel, "--replay-players")[1]
+    assert "14 of 14 matches" in recheck(duel, "--replay-players")[1]

@@ -29,7 +29,7 @@ from core.models import (
     Submission,
     TournamentState,
 )
-from core.operations import watchdog as watch
+from core.operations import watchdog
 from core.operations.reaper import look
 from core.tests import applications, factories
 from core.tests.working import at_work
@@ -129,7 +129,7 @@ def test_a_job_whose_failure_cannot_be_told_leaves_the_others_to_fail(
         if job.pk == builds[0].pk:
             raise LookupError("No notice can be sent.")
 
-    monkeypatch.setattr("core.submissions.news.version_failed", tell)
+    monkeypatch.setattr("core.submissions.notices.version_failed", tell)
     look()
     for build in builds:
         build.refresh_from_db()
@@ -193,6 +193,6 @@ def test_a_queue_that_cannot_be_watched_leaves_the_others_their_alarm(monkeypatc
         if queue == "build":
             raise LookupError("It cannot be seen.")
 
-    monkeypatch.setattr(watch, "queue_watch", refuse)
-    assert watch.watch(worker="host:1")
+    monkeypatch.setattr(watchdog, "queue_check", refuse)
+    assert watchdog.queues_check(worker="host:1")
     assert looked == ["build", "duel", "tournament", "publish"]

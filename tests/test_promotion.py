@@ -10,7 +10,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment.record_archive import DuelArchive
 from core.models import Duel, LedgerEntry, Promotion, PromotionState, Submission, Validation
 from core.submissions.services import submission_create
-from duel_runner.tests.commands import verify
+from duel_runner.tests.commands import recheck
 from tests.samples import FIRST, MIDDLE, archive, deliver_messages, tic_tac_toe, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -40,7 +40,7 @@ def test_a_better_version_takes_over_after_a_few_pairs_and_the_duel_verifies(
     assert not LedgerEntry.objects.exists()
     with duel.records.open("rb") as file:
         assert DuelArchive(file).match_count == 32
-    code, said = verify(duel, "--replay-players")
+    code, said = recheck(duel, "--replay-players")
     assert code == 0, said
     assert "the same; 32 of 32 matches" in said
     assert Validation.objects.count() == 2

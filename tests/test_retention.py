@@ -43,7 +43,7 @@ from core.rollouts.judging import can_be_judged
 from core.submissions.existing import submission_rebuild
 from core.submissions.phases import build_succeed
 from core.tests import applications, factories
-from duel_runner.recheck.sample import results_verify
+from duel_runner.recheck.sample import results_recheck
 from web.tests import played, scored
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("store")]
@@ -196,15 +196,15 @@ def test_records_of_an_open_dispute_or_a_running_edition_stay(duel: Duel) -> Non
 
 
 def test_where_nothing_is_verified_records_need_not_wait_for_it(duel: Duel, settings: Settings) -> None:
-    settings.VERIFY_SAMPLE = 0
+    settings.RECHECK_SAMPLE = 0
     Duel.objects.update(verified_at=None, verdict="")
     assert counts()["records"] == 1
 
 
 def test_records_that_are_gone_raise_no_alarm_and_keep_their_verdict(duel: Duel, settings: Settings) -> None:
     retention_run()
-    settings.VERIFY_SAMPLE = 1.0
-    results_verify()
+    settings.RECHECK_SAMPLE = 1.0
+    results_recheck()
     with pytest.raises(CommandError, match="no longer kept") as failed:
         call_command("recheck", "duel", str(duel.pk))
     assert failed.value.returncode == 2

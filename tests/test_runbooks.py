@@ -39,7 +39,7 @@ from core.models import (
     User,
     Validation,
 )
-from core.operations.disks import disk_watch
+from core.operations.disks import disk_check
 from core.operations.health import health_components
 from core.operations.scaling.providers.local import LocalProvider
 from core.tests.working import run
@@ -86,7 +86,7 @@ def sends(environment: Environment, name: str) -> tuple[Any, Any]:
 
 def parts() -> tuple[str, int]:
     """The part `storage` of /health, and how many alarms are open."""
-    disk_watch()
+    disk_check()
     return health_components(now=timezone.now())["storage"], Alarm.objects.filter(settled_at=None).count()
 
 

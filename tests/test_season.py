@@ -13,7 +13,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from pytest_django.fixtures import Settings
 
-from core.files.object_place import file_store
+from core.files.buckets import file_store
 from core.operations.scaling.providers.local import LocalProvider
 from core.tests import factories
 from tests.object_stores import StoreServer

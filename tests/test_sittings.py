@@ -15,7 +15,7 @@ from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.registry import get_spec
-from arena_kit.referee.recheck.duels import verify_record
+from arena_kit.referee.recheck.duels import recheck_record
 from core.duels.challenge_selectors import challenge_list
 from core.duels.selectors import match_get, records_open
 from core.jobs.lease import Lease
@@ -169,7 +169,7 @@ def test_a_person_who_moves_quickly_keeps_no_worker_from_other_work(
     table = sittings.RowTable(Sitting.objects.get(), cast(Lease, SimpleNamespace(raise_if_lost=lambda: None)))
 
     waited = []
-    with suppress(sittings.Parked):
+    with suppress(sittings.AwaitsPerson):
         for step in range(5):
             clock.now += 4.0
             table.persons_move(step, range(9), 0.05)
@@ -226,8 +226,8 @@ def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
     assert duel_recheck(line).mismatches == []
     # A participant who has nothing but the downloaded records checks the same, and the arena takes no other position.
     rules = get_spec(kept.environment)
-    assert verify_record(rules, kept) == []
-    assert verify_record(rules, kept, opening=record.actions[:3]) != []
-    assert verify_record(rules, replace(kept, opening=None)) != []
+    assert recheck_record(rules, kept) == []
+    assert recheck_record(rules, kept, opening=record.actions[:3]) != []
+    assert recheck_record(rules, replace(kept, opening=None)) != []
     assert LedgerEntry.objects.filter(duel=line).count() == 0
     assertContains(client.get(here), "Played on from here")

@@ -152,10 +152,12 @@ def test_every_answer_of_a_real_site_tells_browsers_what_they_may_not_do(tmp_pat
         while not answers(port):
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        plain = head(port, {})
+        plain, page = head(port, {}), head(port, {}, "/docs/")
         safe = head(port, {"X-Forwarded-Proto": "https"})
 
-    assert (plain.status, plain.headers["Location"]) == (301, f"https://127.0.0.1:{port}/api/nothing")
+    assert (page.status, page.headers["Location"]) == (301, f"https://127.0.0.1:{port}/docs/")
+    # A program would not notice that it had sent its token in plain text first.
+    assert (plain.status, plain.headers["Location"]) == (403, None)
     assert safe.status == 404
     assert safe.headers["Strict-Transport-Security"] == "max-age=31536000; includeSubDomains"
     assert safe.headers["X-Content-Type-Options"] == "nosniff"
@@ -178,8 +180,8 @@ class Answer:
     headers: Message
 
 
-def head(port: int, headers: dict[str, str]) -> Answer:
+def head(port: int, headers: dict[str, str], path: str = "/api/nothing") -> Answer:
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as site:
-        site.request("GET", "/api/nothing", headers=headers)
+        site.request("GET", path, headers=headers)
         answer = site.getresponse()
         return Answer(answer.status, answer.headers)

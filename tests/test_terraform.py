@@ -18,7 +18,7 @@ from typing import Any
 import hcl2
 import pytest
 
-from core.files.object_place import object_place
+from core.files.buckets import bucket_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TERRAFORM = ROOT / "terraform"
@@ -249,9 +249,9 @@ def test_the_address_of_the_bucket_is_one_that_the_arena_takes(module: str) -> N
     found = re.search(r'"(s3://[^"]+(?:"[^"]+")?[^"]*)"', value)
     assert found is not None, value
     address = found[1].replace("${var.region}", "fra1")
-    place = object_place(re.sub(r"\$\{[^}]+\}", "ours", address))
-    assert (place.key, place.secret, place.bucket, place.region) == ("KEY", "SECRET", "ours", "fra1")
-    assert place.endpoint.startswith("https://fra1.")
+    bucket = bucket_of(re.sub(r"\$\{[^}]+\}", "ours", address))
+    assert (bucket.key, bucket.secret, bucket.name, bucket.region) == ("KEY", "SECRET", "ours", "fra1")
+    assert bucket.endpoint.startswith("https://fra1.")
 
 
 @pytest.mark.parametrize("module", PROVIDERS)

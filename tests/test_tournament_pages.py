@@ -37,7 +37,7 @@ from web.tournaments.format_parts import settings_words
 
 NAMES = [f"agent-{letter}" for letter in "abcdefghijklmnop"]
 ROOT = Path(__file__).parent.parent
-HIDDEN = "Results are held back until the organisers release them."
+HIDDEN = "Results are withheld until the organisers release them."
 
 
 @pytest.fixture
@@ -355,7 +355,7 @@ def test_results_that_are_held_back_are_nowhere(client: Client, cast: Cast, play
     assert HIDDEN in page(client, tournament)
     assert winner not in page(client, tournament)
     assertContains(client.get(standing), "until they are released", status_code=403)
-    assertContains(client.get("/environments/tic-tac-toe/tournaments/"), "results are held back")
+    assertContains(client.get("/environments/tic-tac-toe/tournaments/"), "results are withheld")
     for address in ("/", "/environments/tic-tac-toe/tournaments/", "/environments/tic-tac-toe/"):
         assertNotContains(client.get(address), winner)
     client.force_login(cast.alice)

@@ -45,7 +45,7 @@ def artifacts_remove_unused(_: int = 0) -> None:
 
 
 def watchdog(_: int = 0) -> None:
-    """Advance every environment once a minute, and do the work of reapers in case no cluster has one."""
+    """Advance every environment once a minute, and do the work of reapers once more."""
     # First, so that delays are known before duels go back in line.
     for step in (duels_delay_rebuilt, look, challenges_follow):
         with apart(step.__name__):

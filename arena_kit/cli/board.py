@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from arena_kit.cli.common import DONE, positive, run_command, show
 from arena_kit.cli.sites import add_site_option, client_of
-from arena_kit.client.answers import Board, Place
+from arena_kit.client.answers import Board, RankedRow
 
 MOST = 100
 
@@ -50,6 +50,6 @@ def board_text(board: Board) -> str:
     return "\n".join(lines)
 
 
-def _interval(place: Place) -> str:
+def _interval(place: RankedRow) -> str:
     interval = "" if place.low is None or place.high is None else f"{place.low:.1f} to {place.high:.1f}"
     return f"{interval}  {place.note}".strip()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import shutil
 import sys
@@ -20,15 +19,15 @@ from arena_kit.cli.archives import Unpackable, archive_of
 from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install, of_script
-from arena_kit.cli.players import add_sandbox_options, chosen_sandbox
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import run_duel, run_evaluation
+from arena_kit.referee.play import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
-from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox
+from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Sandbox
 from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.upload.admission import archive_admit, too_large
@@ -156,7 +155,6 @@ def _warnings(file: IO[bytes], folder: Path, told: Sequence[str]) -> tuple[Findi
 
 def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec) -> Checked:
     """Let the submission play against itself, or a few episodes on public seeds."""
-    counter = itertools.count(1)
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
     count = spec.matches_per_validation
     until = time.monotonic() + spec.limits.validation_seconds
@@ -166,9 +164,7 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
     ):
 
         def launch(_: int = 0) -> Container:
-            name = f"arena-cli-{os.getpid()}-{next(counter)}"
-            labels = {LABEL: str(os.getpid())}
-            return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, core=core, packages=packages))
+            return sandbox.launch(launch_of(image, spec.limits, core=core, packages=packages))
 
         if spec.seats == 1:
             evaluation = run_evaluation(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import sys
 import tempfile
@@ -11,20 +10,27 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import LABEL, BadArgument, not_negative, positive, print_json, run_command
+from arena_kit.cli.common import BadArgument, not_negative, positive, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import content_write, output_check, output_open
-from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, display_name, player_image, sandbox_check
+from arena_kit.cli.players import (
+    add_sandbox_options,
+    chosen_sandbox,
+    display_name,
+    launch_of,
+    player_image,
+    sandbox_check,
+)
 from arena_kit.environment.episodes import write_evaluation
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import PlayedEvaluation, run_evaluation
-from arena_kit.sandbox.base import Container, Launch
+from arena_kit.referee.play import PlayedEvaluation, run_evaluation
+from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.cores import free_core
 from arena_kit.text import plain_text
 
@@ -83,13 +89,10 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     image = player_image(options.player, options.sandbox, folder / "player")
     required = requirements_of(options.player, image)
     sandbox = chosen_sandbox(options, folder / "channel")
-    counter = itertools.count(1)
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
 
     def launch() -> Container:
-        name = f"arena-cli-{os.getpid()}-{next(counter)}"
-        labels = {LABEL: str(os.getpid())}
-        return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, core=core, packages=packages))
+        return sandbox.launch(launch_of(image, spec.limits, core=core, packages=packages))
 
     count = options.episodes or spec.matches_per_validation
     try:

@@ -19,7 +19,7 @@ POLL_SECONDS = 2.0
 TRIES = 15
 """How often in a row the network or the site may fail before following ends."""
 STUCK_POLLS = 30
-"""How often in a row the site may say that waiting does not help before following ends."""
+"""How often in a row the site may answer that waiting does not help before following ends."""
 LONGEST_PAUSE_SECONDS = 60.0
 STUCK = "Waiting longer does not help: the organisers have to act."
 LOST = frozenset(
@@ -42,7 +42,7 @@ def patiently(ask: Callable[[], Answer], say: Say, sleep: Sleep = time.sleep) ->
 
 
 class Patience:
-    """Counts how often in a row the site says that waiting does not help."""
+    """Counts how often in a row the site answers that waiting does not help."""
 
     def __init__(self) -> None:
         self._stuck = 0

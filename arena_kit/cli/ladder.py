@@ -17,7 +17,6 @@ from tqdm import tqdm
 
 from arena_kit.cli.common import (
     DONE,
-    LABEL,
     NO,
     TRY_LATER,
     BadArgument,
@@ -31,13 +30,13 @@ from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.ladder_report import ReportRow, report_html
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import content_write, output_check
-from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, player_image
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of, player_image
 from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
-from arena_kit.referee.run import run_duel
-from arena_kit.sandbox.base import Container, Launch, Sandbox
+from arena_kit.referee.play import run_duel
+from arena_kit.sandbox.base import Container, Sandbox
 from arena_kit.sandbox.cores import free_core
 from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
 
@@ -160,7 +159,6 @@ def _play_all(
     """Play every pair once. Raises PlatformFault."""
     pairs = list(itertools.combinations(entrants, 2))
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
-    counter = itertools.count(1)
     records = []
     with (
         free_core(cores) as core,
@@ -174,11 +172,8 @@ def _play_all(
         for number, pair in enumerate(pairs):
 
             def launch(player: int, pair: tuple[Entrant, Entrant] = pair) -> Container:
-                entrant, name = pair[player], f"arena-cli-{os.getpid()}-{next(counter)}"
-                labels = {LABEL: str(os.getpid())}
-                return sandbox.launch(
-                    Launch(entrant.image, name, limits=spec.limits, labels=labels, core=core, packages=entrant.packages)
-                )
+                one = pair[player]
+                return sandbox.launch(launch_of(one.image, spec.limits, core=core, packages=one.packages))
 
             played = run_duel(
                 spec,

@@ -37,7 +37,7 @@ NO_PICTURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class LocalReplay:
     """A match or an episode with what is needed to replay it."""
 
     spec: EnvironmentSpec
@@ -57,7 +57,7 @@ def replay_local(options: argparse.Namespace, wanted: ReplayOptions) -> int:
     return DONE
 
 
-def read_replay(file: Path, number: int) -> Replay:
+def read_replay(file: Path, number: int) -> LocalReplay:
     """Read a match, or an episode of an evaluation, from a file. Raises BadArgument and ArenaEnvironmentError.
 
     file: what `arena play --output` or `arena evaluate --records` writes, or records downloaded from a site.
@@ -87,7 +87,7 @@ def read_replay(file: Path, number: int) -> Replay:
 
 
 def write_replay(
-    replay: Replay, *, html: Path | None = None, document: Path | None = None, options: ReplayOptions = EVERYTHING
+    replay: LocalReplay, *, html: Path | None = None, document: Path | None = None, options: ReplayOptions = EVERYTHING
 ) -> None:
     """Write a replay as a page, as a JSON document, or both. A name that ends in .gz is compressed.
 
@@ -107,13 +107,13 @@ def write_replay(
         )
 
 
-def in_words(replay: Replay) -> str:
+def in_words(replay: LocalReplay) -> str:
     """Return every state of a replay as text for a terminal."""
     views = frame_views(replay.spec, replay.record, replay.facts.names)
     # A record may hold control sequences for terminals.
     return plain_text("\n".join(f"{view.ply}. {view.caption}\n{view.text}\n" for view in views))
 
 
-def _replay(file: Path, environment: str, record: Played, players: Sequence[str]) -> Replay:
+def _replay(file: Path, environment: str, record: Played, players: Sequence[str]) -> LocalReplay:
     agents = tuple(ReplayAgent(name, name) for name in players)
-    return Replay(get_spec(environment), record, ReplayFacts(f"{file.stem}-{record.number}", agents))
+    return LocalReplay(get_spec(environment), record, ReplayFacts(f"{file.stem}-{record.number}", agents))

@@ -6,7 +6,7 @@ import re
 
 from arena_kit.cli.common import BadArgument
 from arena_kit.client import Client, SiteError, Trouble
-from arena_kit.client.answers import AgentLine, Version
+from arena_kit.client.answers import AgentRow, Version
 from arena_kit.text import plain_line
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
@@ -19,10 +19,10 @@ def is_public_id(word: str) -> bool:
     return _UUID.fullmatch(word) is not None
 
 
-def agent_named(client: Client, word: str) -> AgentLine | int:
+def agent_named(client: Client, word: str) -> AgentRow | int:
     """Return an agent by its id or its name. Raises BadArgument and SiteError.
 
-    For a number, the number: the site knows whether there is such an agent.
+    For a number, the number: the site checks whether there is such an agent.
     """
     if word.isascii() and word.isdigit() and len(word) < 18:
         return int(word)
@@ -54,6 +54,6 @@ def version_named(client: Client, word: str) -> Version:
     raise SiteError(f"There is no such version: {plain_line(word)}.", trouble=Trouble.MISSING)
 
 
-def _called(client: Client, name: str, *, environment: str = "", owner: str = "") -> list[AgentLine]:
+def _called(client: Client, name: str, *, environment: str = "", owner: str = "") -> list[AgentRow]:
     lines = client.agents(environment=environment, owner=owner, name=name)
     return [line for line in lines if line.name.casefold() == name.casefold()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
 import os
 import sys
 import tempfile
@@ -14,12 +13,19 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena_kit.cli.common import LABEL, BadArgument, positive, print_json, run_command
+from arena_kit.cli.common import BadArgument, positive, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import content_write, folder_made, output_check, output_open
-from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, display_name, player_image, sandbox_check
+from arena_kit.cli.players import (
+    add_sandbox_options,
+    chosen_sandbox,
+    display_name,
+    launch_of,
+    player_image,
+    sandbox_check,
+)
 from arena_kit.environment.adapters.classic.document import match_result
 from arena_kit.environment.local_document import local_document
 from arena_kit.environment.openings import check_openings
@@ -28,8 +34,8 @@ from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import PlayedDuel, run_duel
-from arena_kit.sandbox.base import Container, Launch
+from arena_kit.referee.play import PlayedDuel, run_duel
+from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.cores import free_core
 
 PLAYED, NOT_PLAYED = 0, 1
@@ -95,16 +101,11 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     ]
     required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
     sandbox = chosen_sandbox(options, folder / "channel")
-    counter = itertools.count(1)
     error, code = "", ""
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
 
     def launch(player: int) -> Container:
-        name = f"arena-cli-{os.getpid()}-{player + 1}-{next(counter)}"
-        labels = {LABEL: str(os.getpid())}
-        return sandbox.launch(
-            Launch(images[player], name, limits=spec.limits, labels=labels, core=core, packages=packages[player])
-        )
+        return sandbox.launch(launch_of(images[player], spec.limits, core=core, packages=packages[player]))
 
     try:
         sandbox_check(sandbox, *images)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument
-from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox, SandboxError
+from arena_kit.cli.common import LABEL, BadArgument
+from arena_kit.environment.spec import Limits
+from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError
+
+_launched = itertools.count(1)
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +46,12 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
     from arena_kit.sandbox.process import ProcessSandbox
 
     return ProcessSandbox(channel_dir)
+
+
+def launch_of(image: str, limits: Limits, *, packages: str, core: int | None = None) -> Launch:
+    """Return how this command starts a container for a player, under a name of its own."""
+    name, labels = f"arena-cli-{os.getpid()}-{next(_launched)}", {LABEL: str(os.getpid())}
+    return Launch(image, name, limits=limits, labels=labels, core=core, packages=packages)
 
 
 def unpack(archive: Path, folder: Path) -> Path:

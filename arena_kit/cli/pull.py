@@ -122,5 +122,5 @@ def _fetch(client: Client, what: str, file: IO[bytes]) -> str:
 
 def _folder_name(text: str) -> str:
     """Return a text of the site as the name of a folder here."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in text)
+    kept = "".join(character if character.isalnum() or character in "-_" else "-" for character in text)
     return kept.strip("-")[:80] or "pulled"

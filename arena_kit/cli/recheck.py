@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _duel(file: IO[bytes], sha256: str) -> RecheckOfFile:
     record = DuelArchive(file).record()
-    found = duels.verify_record(get_spec(record.environment), record, sha256=sha256)
+    found = duels.recheck_record(get_spec(record.environment), record, sha256=sha256)
     head = f"{record.environment}, seed {record.seed}, {len(record.matches)} matches, sha256 {record_sha256(record)}"
     return RecheckOfFile(found, head, duels.CHECKED)
 
@@ -96,7 +96,7 @@ def _duel(file: IO[bytes], sha256: str) -> RecheckOfFile:
 def _evaluation(file: IO[bytes], sha256: str, sha256_of_seeds: str) -> RecheckOfFile:
     record = EvaluationArchive(file).record()
     spec = get_spec(record.environment)
-    found = evaluations.verify_evaluation(spec, record, sha256=sha256, sha256_of_seeds=sha256_of_seeds)
+    found = evaluations.recheck_evaluation(spec, record, sha256=sha256, sha256_of_seeds=sha256_of_seeds)
     count = len(record.episodes)
     mean = sum(episode.score for episode in record.episodes) / max(1, count)
     head = f"{record.environment}, {count} episodes, mean score {mean:g}, sha256 {evaluation_sha256(record)}"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from arena_kit.cli.rollout_home import Home
 
 NULL, SCRIPTED, MODEL = "null", "scripted", "model"
-MODES = (NULL, SCRIPTED, MODEL)
 
 
 def main(arguments: Sequence[str]) -> int:

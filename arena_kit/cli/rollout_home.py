@@ -21,8 +21,8 @@ from arena_kit.image.calls import engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
 from arena_kit.rollout.agents.meter import Meter
-from arena_kit.rollout.attempt import TaskRefused, task_accept
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.attempt import TaskRefused, Worlds, task_accept
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases, untag
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
@@ -30,14 +30,14 @@ from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.packages.package import TASKS, Package, PackageRefused, package_read
+from arena_kit.rollout.play import rollout_replay, rollout_run
 from arena_kit.rollout.recording.record import RecordRefused, record_judge, record_read
 from arena_kit.rollout.recording.recorder import Recorder
-from arena_kit.rollout.run import rollout_replay, rollout_run
 from arena_kit.rollout.tasks.file import TasksRefused, tasks_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.strict_json import NotJson
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 
 PREFIX = "rl-arena-home-"
 """Begins the names of images, before the process that made them."""
@@ -52,8 +52,8 @@ class Home:
     ) -> None:
         self.tasks = tasks
         self._options, self._folder, self._built = options, folder, built
-        place = BrowserPlace(options.browser_image, folder / "channel")
-        self._host = RolloutHost(worlds, place, video=not options.no_video)
+        browsers = BrowserHost(options.browser_image, folder / "channel")
+        self._host = RolloutHost(worlds, browsers, video=not options.no_video)
         self._counter = itertools.count(1)
 
     def attempt(self, task: Task, number: int) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Home:
             recorder = Recorder(self._output(f"{task.key}-oracle-{tried}"))
             try:
                 work = BrowserWork(self._host, ScriptedAgent(task.oracle), recorder)
-                task_accept(self._host.worlds, self._built, task, work, beside=work.beside)
+                task_accept(self._host.worlds, self._built, task, work, extras=work.extras)
             except PlatformFault as fault:
                 if tried == MOST_TRIES:
                     raise
@@ -188,7 +188,7 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
         pause = base_images({"base:python": bases.names["base:python"]})["base:python"]
         # One folder for all commands of this user: they share the memory, and each removes what killed ones have left.
         leases = Path(tempfile.gettempdir()) / f"arena-worlds-{os.getuid()}"
-        worlds = Worlds(leases, memory_bytes=options.memory << 30, pause_image=pause)
+        worlds = DockerWorlds(leases, memory_bytes=options.memory << 30, pause_image=pause)
         worlds.reap()
         _remove_abandoned_images()
         tell(f"{package.manifest.name} is built, which takes a while ...")

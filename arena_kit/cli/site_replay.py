@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import itertools
-import os
 import sys
 import time
 from pathlib import Path
 
-from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, BadArgument, print_json, show
+from arena_kit.cli.common import DONE, NO, TRY_LATER, BadArgument, print_json, show
 from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.install import install
-from arena_kit.cli.local_replay import Replay as LocalReplay
-from arena_kit.cli.local_replay import write_replay
+from arena_kit.cli.local_replay import LocalReplay, write_replay
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import output_open
-from arena_kit.cli.players import chosen_sandbox, player_image, sandbox_check
+from arena_kit.cli.players import chosen_sandbox, launch_of, player_image, sandbox_check
 from arena_kit.cli.sites import client_of
 from arena_kit.client import Client
-from arena_kit.client.answers import DuelLine
+from arena_kit.client.answers import DuelRow
 from arena_kit.client.replays import Replay
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.records import MatchRecord
@@ -29,7 +26,7 @@ from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
-from arena_kit.sandbox.base import Container, Launch
+from arena_kit.sandbox.base import Container
 from arena_kit.text import plain_text
 
 WITHOUT_OBSERVATIONS = ReplayOptions(include_observations=False)
@@ -94,12 +91,9 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
     image = player_image(options.diff, options.sandbox, folder / "player")
     required = requirements_of(options.diff, image)
     sandbox = chosen_sandbox(options, folder / "channel")
-    counter = itertools.count(1)
 
     def launch() -> Container:
-        name = f"arena-cli-{os.getpid()}-{next(counter)}"
-        labels = {LABEL: str(os.getpid())}
-        return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, packages=packages))
+        return sandbox.launch(launch_of(image, spec.limits, packages=packages))
 
     try:
         sandbox_check(sandbox, image)
@@ -115,7 +109,7 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
     return DONE if shadowed.difference is None else NO
 
 
-def _side(options: argparse.Namespace, client: Client, duel: DuelLine) -> int:
+def _side(options: argparse.Namespace, client: Client, duel: DuelRow) -> int:
     """Return the index of the player that is compared. Raises BadArgument if it is not clear."""
     if options.side is not None:
         return int(options.side) - 1
@@ -129,7 +123,7 @@ def _side(options: argparse.Namespace, client: Client, duel: DuelLine) -> int:
     return mine[0]
 
 
-def _spec(duel: DuelLine, site: str) -> EnvironmentSpec:
+def _spec(duel: DuelRow, site: str) -> EnvironmentSpec:
     """Return the rules that a duel was played by. Raises BadArgument if they are not here."""
     try:
         spec = get_spec(duel.environment_version)
@@ -165,7 +159,7 @@ def _data(shadowed: Shadowed, record: MatchRecord, player: int) -> dict[str, obj
     return {"match": record.number, "player": player + 1, "same_moves": shadowed.moves, "difference": found}
 
 
-def _text(shadowed: Shadowed, duel: DuelLine, record: MatchRecord, player: int) -> str:
+def _text(shadowed: Shadowed, duel: DuelRow, record: MatchRecord, player: int) -> str:
     head = f"Match {record.number} of duel {duel.id}, as player {player + 1} ({duel.players[player].name})"
     difference = shadowed.difference
     if difference is None:

@@ -35,7 +35,7 @@ class NewToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class EnvironmentRow:
     """An environment. version: the id of the rules that new duels use."""
 
     slug: Line
@@ -47,7 +47,7 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class JobPhase:
     """The latest job of one kind for a version."""
 
     kind: Line
@@ -62,7 +62,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentLine:
+class AgentRow:
     """An agent by name."""
 
     id: Whole
@@ -81,14 +81,14 @@ class AgentName:
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class DuelPlayer:
     """A player of a duel."""
 
     agent: AgentName
 
 
 @dataclass(frozen=True, slots=True)
-class VersionName(Player):
+class VersionName(DuelPlayer):
     """A version by its agent and its number."""
 
     number: Whole
@@ -105,11 +105,11 @@ class Version(VersionName):
     id: Line
     environment: Line
     status: Line
-    phases: tuple[Phase, ...]
+    phases: tuple[JobPhase, ...]
     error: Text
     warnings: tuple[Line, ...]
     notes: tuple[Line, ...] | None = None
-    """Sentences about what the site says of an upload."""
+    """The site's findings on an upload, as sentences."""
     answer: Answer = field(default_factory=dict, repr=False)
 
 
@@ -135,7 +135,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankedRow:
     """A row of a leaderboard or a board. low, high: the 95% interval of `value`, if it is known."""
 
     rank: int | None
@@ -156,7 +156,7 @@ class Board:
     environment: str
     is_scored: bool
     total: int
-    places: tuple[Place, ...]
+    places: tuple[RankedRow, ...]
     answer: Answer = field(repr=False)
 
 
@@ -168,7 +168,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Sentence):
+class VersionComparison(Sentence):
     """Two versions by what both have met: the verdict, then what else is known."""
 
     same_opponents: Sentence | None = None
@@ -220,14 +220,14 @@ class Challenge:
 
 
 @dataclass(frozen=True, slots=True)
-class DuelLine:
+class DuelRow:
     """A duel. environment_version: the rules that it was played by."""
 
     id: Whole
     environment: Line
     environment_version: Line
-    player_1: Player
-    player_2: Player
+    player_1: DuelPlayer
+    player_2: DuelPlayer
     match_count: Whole
     answer: Answer = field(default_factory=dict, repr=False)
 

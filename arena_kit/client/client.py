@@ -10,17 +10,17 @@ from urllib.parse import quote
 
 from arena_kit.client import reading
 from arena_kit.client.answers import (
-    AgentLine,
+    AgentRow,
     Answer,
     Arena,
     Board,
     Challenge,
-    Comparison,
-    DuelLine,
-    Environment,
+    DuelRow,
+    EnvironmentRow,
     Job,
     NewToken,
     Version,
+    VersionComparison,
 )
 from arena_kit.client.decoding import Line, Text, decode, decode_field
 from arena_kit.client.errors import SiteError, Trouble
@@ -52,7 +52,7 @@ class Client:
         self._transport = Transport(self.site, token, timeout_seconds=timeout_seconds)
 
     def arena(self) -> Arena:
-        """Return what the site says about itself; it is the first thing to ask an unknown address."""
+        """Return the site's description of itself; it is the first thing to ask an unknown address."""
         try:
             data = self._get("")
         except SiteError as error:
@@ -85,16 +85,16 @@ class Client:
         """Return whose token this is."""
         return decode_field(Line, self._get("me/"), "username", "your account")
 
-    def environment(self, name: str) -> Environment:
+    def environment(self, name: str) -> EnvironmentRow:
         """Return an environment by its slug, or by its id for clients of older systems, e.g. `FrozenLake-v1`."""
         try:
-            return decode(Environment, self._get(f"environments/{_part(name)}/"), "the environment")
+            return decode(EnvironmentRow, self._get(f"environments/{_part(name)}/"), "the environment")
         except SiteError as error:
             if error.trouble is not Trouble.MISSING:
                 raise
             for found in self._pages("environments/", {"page_size": 100}, "the environments"):
                 if found.get("env_id") == name:
-                    return decode(Environment, found, "the environment")
+                    return decode(EnvironmentRow, found, "the environment")
             raise
 
     def environment_folder(self, slug: str, target: IO[bytes]) -> str:
@@ -116,17 +116,17 @@ class Client:
             return reading.scores_of(self._get(f"environments/{_part(slug)}/board/", query), slug)
         return reading.leaderboard_of(self._get(f"environments/{_part(slug)}/leaderboard/", query), slug)
 
-    def comparison(self, name: str, first: str, second: str) -> Comparison:
+    def comparison(self, name: str, first: str, second: str) -> VersionComparison:
         """Compare two versions of an environment, each by its id, its agent's name, or name and number: `alpha v2`."""
         slug = self.environment(name).slug
         query = {"first": first, "second": second}
-        return decode(Comparison, self._get(f"environments/{_part(slug)}/compare/", query), "the comparison")
+        return decode(VersionComparison, self._get(f"environments/{_part(slug)}/compare/", query), "the comparison")
 
-    def agents(self, *, environment: str = "", owner: str = "", name: str = "") -> Iterator[AgentLine]:
+    def agents(self, *, environment: str = "", owner: str = "", name: str = "") -> Iterator[AgentRow]:
         """Yield the agents of an environment or a person, newest first. name: a part of the name."""
         query = {"environment": environment, "owner": owner, "name": name, "page_size": 100}
         for found in self._pages("agents/", query, "the agents"):
-            yield decode(AgentLine, found, "the agents")
+            yield decode(AgentRow, found, "the agents")
 
     def agent_create(
         self,
@@ -177,8 +177,8 @@ class Client:
     def challenge(self, number: int) -> Challenge:
         return decode(Challenge, self._get(f"challenges/{number}/"), "the challenge")
 
-    def duel(self, number: int) -> DuelLine:
-        return decode(DuelLine, self._get(f"duels/{number}/"), "the duel")
+    def duel(self, number: int) -> DuelRow:
+        return decode(DuelRow, self._get(f"duels/{number}/"), "the duel")
 
     def match(self, duel: int, number: int) -> MatchRecord:
         return reading.match_of(self._get(f"duels/{duel}/matches/{number}/"))

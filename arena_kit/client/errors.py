@@ -61,10 +61,10 @@ LATER = frozenset(
 
 
 class SiteError(Exception):
-    """A request had no answer, or the site said no. The message is a sentence.
+    """A request had no answer, or the site refused it. The message is a sentence.
 
     trouble: its kind. code: the site's own typed reason, or that of `trouble`. status: of HTTP, 0 without an answer.
-    retry_after_seconds: when it is worth asking again, if the site said so.
+    retry_after_seconds: when it is worth asking again, if the site sends it.
     """
 
     def __init__(

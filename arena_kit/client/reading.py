@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from arena_kit.client.answers import Board, Place, VersionName
+from arena_kit.client.answers import Board, RankedRow, VersionName
 from arena_kit.client.decoding import Line, Number, Text, Whole, decode
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 
@@ -31,7 +31,7 @@ def leaderboard_of(data: Any, environment: str) -> Board:
     """Read a leaderboard by ratings."""
     found = decode(_Leaderboard, data, "the leaderboard")
     places = tuple(
-        Place(row.rank, version.agent.name, version.number, version.agent.owner, row.value, row.low, row.high)
+        RankedRow(row.rank, version.agent.name, version.number, version.agent.owner, row.value, row.low, row.high)
         for row in found.results
         for version in (row.submission,)
     )
@@ -63,7 +63,7 @@ def scores_of(data: Any, environment: str) -> Board:
     """Read a board by scores."""
     found = decode(_Scoreboard, data, "the board")
     places = tuple(
-        Place(
+        RankedRow(
             row.rank,
             row.agent,
             row.number,

@@ -13,8 +13,8 @@ from importlib import import_module
 from math import ceil
 from typing import Any
 
-from arena_kit.cluster.answers import PIECE_BYTES, body_of, dropped_of, message_of, reason_of, silence_of
-from arena_kit.cluster.manifest import SITE, Site
+from arena_kit.cluster.manifest import TENANT, Tenant
+from arena_kit.cluster.replies import PIECE_BYTES, body_of, dropped_of, message_of, reason_of, silence_of
 from arena_kit.cluster.rights import LOT_RIGHTS, Right
 from arena_kit.cluster.status import REFEREE
 from arena_kit.cluster.streams import Stream, opened
@@ -39,7 +39,7 @@ class JobRefused(SandboxError):
 class ApiCluster:
     """A cluster by the official client, from within (a service account) or by a kubeconfig file."""
 
-    def __init__(self, site: Site, *, kubeconfig: str = "") -> None:
+    def __init__(self, tenant: Tenant, *, kubeconfig: str = "") -> None:
         """Raises SandboxUnavailable when the package or the configuration is missing.
 
         kubeconfig: a file, by default the one that the variable KUBECONFIG names, as for kubectl.
@@ -74,7 +74,7 @@ class ApiCluster:
         self._client = kubernetes.client.ApiClient(configuration)
         self._batch = kubernetes.client.BatchV1Api(self._client)
         self._core = kubernetes.client.CoreV1Api(self._client)
-        self._namespace, self._selector = site.namespace, f"{SITE}={site.id}"
+        self._namespace, self._selector = tenant.namespace, f"{TENANT}={tenant.id}"
 
     def version(self) -> str:
         """Return the cluster's version, such as v1.34.1. Raises SandboxUnavailable."""
@@ -181,7 +181,7 @@ class ApiCluster:
                 raise JobRefused(f"The cluster refuses the Job: {sentence}", code=code) from None
             raise self._unavailable(error) from None
         except ValueError as error:
-            # The client looks at types before it asks.
+            # The client looks at types before it sends anything.
             sentence = " ".join(str(error).split())[:300]
             raise JobRefused(f"The cluster's client refuses the Job: {sentence}", code="pod_refused") from None
         made = self._read(response, CALL_SECONDS)

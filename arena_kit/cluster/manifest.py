@@ -23,8 +23,8 @@ REFEREE_UID, FIRST_PLAYER_UID, PLAYER_UIDS = 65000, 100_000, 900_000
 """Kernels count a user's processes over all containers, so the players on one node should have different users."""
 FIRST_OWN_UID = 60_001
 """With a user namespace of its own, a pod has the 65,536 users that the kubelet gives to no other pod."""
-COMPONENT, CLAIM, SITE = "app.kubernetes.io/component", "arena/claim", "arena/site"
-MOST_LETTERS = 63
+COMPONENT, CLAIM, TENANT = "app.kubernetes.io/component", "arena/claim", "arena/site"
+MOST_CHARACTERS = 63
 """The length of a label's value."""
 APART = "-check"
 GPU = "nvidia.com/gpu"
@@ -36,8 +36,8 @@ NO_SHARED_MEMORY = "/dev/shm"  # noqa: S108  # the folder that is covered
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """How the arena runs on a cluster.
+class Tenant:
+    """An arena on a cluster, which may have others.
 
     id: of the arena, so that several may share a namespace. referee_image: the arena's own image, by digest.
     runtime_class: e.g. gvisor; "" for the cluster's own. queue: Kueue's queue, "" without it. node_selector,
@@ -57,9 +57,9 @@ class Site:
     tolerations: Sequence[Mapping[str, Any]] = ()
     host_users: bool = True
 
-    def apart(self) -> Site:
+    def apart(self) -> Tenant:
         """Return the same for Jobs that are not work of this arena, and that its drivers therefore leave alone."""
-        return replace(self, id=f"{self.id[: MOST_LETTERS - len(APART)]}{APART}")
+        return replace(self, id=f"{self.id[: MOST_CHARACTERS - len(APART)]}{APART}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +78,23 @@ class PodPlayerSpec:
 
 
 def job_manifest(
-    name: str, labels: Mapping[str, str], pod: Mapping[str, Any], site: Site, *, seconds: float, finished_seconds: int
+    name: str, labels: Mapping[str, str], pod: Mapping[str, Any], tenant: Tenant, *, seconds: float, ttl_seconds: int
 ) -> dict[str, Any]:
     """Return a Job of one pod.
 
     labels: of the Job and its pod. pod: its specification. seconds: of its work, after which the cluster ends it.
-    finished_seconds: after which the cluster removes a Job that is over, if no worker does.
+    ttl_seconds: after which the cluster removes a Job that is over, if no worker does.
     """
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
             "name": name,
-            "namespace": site.namespace,
+            "namespace": tenant.namespace,
             "labels": {
                 "app.kubernetes.io/name": "rl-arena",
                 **labels,
-                **({"kueue.x-k8s.io/queue-name": site.queue} if site.queue else {}),
+                **({"kueue.x-k8s.io/queue-name": tenant.queue} if tenant.queue else {}),
             },
         },
         "spec": {
@@ -103,28 +103,28 @@ def job_manifest(
             "parallelism": 1,
             "podReplacementPolicy": "Failed",
             "activeDeadlineSeconds": round(seconds) + START_ALLOWANCE_SECONDS,
-            "ttlSecondsAfterFinished": finished_seconds,
-            **({"suspend": True} if site.queue else {}),
+            "ttlSecondsAfterFinished": ttl_seconds,
+            **({"suspend": True} if tenant.queue else {}),
             "template": {"metadata": {"labels": dict(labels)}, "spec": dict(pod)},
         },
     }
 
 
-def pod_settings(site: Site, *, has_gpus: bool) -> dict[str, Any]:
+def pod_settings(tenant: Tenant, *, has_gpus: bool) -> dict[str, Any]:
     """Return what all pods of the arena have in common beside their containers."""
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
-        "serviceAccountName": site.service_account,
+        "serviceAccountName": tenant.service_account,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "shareProcessNamespace": False,
-        **({} if site.host_users else {"hostUsers": False}),
-        **({"runtimeClassName": site.runtime_class} if site.runtime_class else {}),
-        **({"priorityClassName": site.priority_class} if site.priority_class else {}),
-        **({"imagePullSecrets": [{"name": site.pull_secret}]} if site.pull_secret else {}),
-        **({"nodeSelector": dict(site.node_selector)} if site.node_selector else {}),
-        # No name is looked up by anybody: there is no network.
+        **({} if tenant.host_users else {"hostUsers": False}),
+        **({"runtimeClassName": tenant.runtime_class} if tenant.runtime_class else {}),
+        **({"priorityClassName": tenant.priority_class} if tenant.priority_class else {}),
+        **({"imagePullSecrets": [{"name": tenant.pull_secret}]} if tenant.pull_secret else {}),
+        **({"nodeSelector": dict(tenant.node_selector)} if tenant.node_selector else {}),
+        # No name is looked up: there is no network.
         "dnsPolicy": "None",
         "dnsConfig": {"nameservers": ["127.0.0.1"]},
         "securityContext": {
@@ -142,7 +142,7 @@ def pod_settings(site: Site, *, has_gpus: bool) -> dict[str, Any]:
                 }
                 for why in ("not-ready", "unreachable")
             ),
-            *map(dict, site.tolerations),
+            *map(dict, tenant.tolerations),
             # Nodes with graphics cards are often kept from all other pods.
             *([{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}] if has_gpus else []),
         ],

@@ -44,7 +44,7 @@ class KubeletBox:
 
 
 class PodBox(KubeletBox):
-    """The player's container as the referee sees it: it cannot tell how the container ended."""
+    """The player's container as the referee sees it: it cannot see how the container ended."""
 
     def __init__(self, name: str) -> None:
         self.id = name

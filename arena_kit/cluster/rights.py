@@ -29,9 +29,9 @@ LOT_RIGHTS = (
 )
 """The calls that a driver of lots makes."""
 WORLD_RIGHTS = (
-    # Of what a driver of lots does, worlds do not watch.
+    # Worlds need every right of the lot driver except `watch`.
     *(right for right in LOT_RIGHTS if right.verb != "watch"),
-    # Clusters ask for the one or the other, by their version.
+    # Clusters need the one or the other, by their version.
     Right("get", "pods", subresource="exec"),
     Right("create", "pods", subresource="exec"),
 )

@@ -1,4 +1,4 @@
-"""Reads what the cluster says about Jobs, pods, containers and events: they wait, run, or ended by whose fault."""
+"""Reads the cluster's answers about Jobs, pods, containers and events: they wait, run, or ended by whose fault."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from arena_kit.cluster.answers import message_of, silence_of
+from arena_kit.cluster.replies import message_of, silence_of
 from arena_kit.errors import PlatformFault
 
 INPUT, OUTPUT, ERRORS, STATUS = 0, 1, 2, 3
@@ -23,7 +23,7 @@ PING_SECONDS = 20.0
 LEAST_SECONDS, OPEN_SECONDS = 0.001, 10.0
 PROTOCOL = "v4.channel.k8s.io"
 STATUS_BYTES = 64 << 10
-"""The most bytes of what a cluster says about the end of a command."""
+"""The most bytes of a cluster's report on the end of a command."""
 
 
 class Stream:

@@ -1,7 +1,7 @@
 """The valid actions of a seat as a person chooses among them: by name, by key, or by a place in the picture.
 
-An environment may say how people see its actions: a function `actions_for_people(frame, valid_actions)` in the module
-of its renderer returns one Choice for each valid action. Without it an action has its name from the spec, or
+An environment may define how people see its actions: a function `actions_for_people(frame, valid_actions)` in the
+module of its renderer returns one Choice for each valid action. Without it an action has its name from the spec, or
 its number.
 """
 
@@ -48,7 +48,7 @@ class Choice:
 
 
 def choices_of(spec: EnvironmentSpec, frame: Frame, valid_actions: Sequence[int]) -> tuple[Choice, ...]:
-    """Return the valid actions as a person sees them; each of them once, whatever the environment's code says."""
+    """Return the valid actions as a person sees them; each of them once, whatever the environment's code returns."""
     plain = {action: _plain(spec, action) for action in valid_actions}
     describe = None if spec.runs_apart else _described_by(spec)
     found = {} if describe is None else {choice.action: choice for choice in describe(frame, valid_actions)}

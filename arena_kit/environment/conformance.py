@@ -27,7 +27,7 @@ CLOSELY_CHECKED_STEPS = 10
 
 
 class NotConforming(AssertionError):
-    """The environment breaks a promise of the protocol; the message says which."""
+    """The environment breaks a promise of the protocol; the message names which."""
 
 
 def check_environment(spec: EnvironmentSpec, *, matches: int = 20, seed: int = 0, with_picture: bool = True) -> None:

@@ -1,7 +1,7 @@
 """Draws the opening of a match: the first plies, which the referee plays before the players act.
 
 An opening follows from the environment's spec and the seed of the match alone. So both matches of a seat-swapped pair
-share it, and anybody can draw it again.
+share it, and every reader can draw it again.
 """
 
 from __future__ import annotations

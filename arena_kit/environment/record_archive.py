@@ -139,7 +139,7 @@ class DuelArchive:
 
     @property
     def alike(self) -> tuple[int, ...] | None:
-        """As in `DuelRecord`, from the index."""
+        """The field of `DuelRecord`, from the index."""
         found = tuple(row.same_as for row in self.index if row.same_as is not None)
         return found if len(found) == self.match_count > 0 else None
 
@@ -166,7 +166,7 @@ class DuelArchive:
                 yield match_read(line, number)
 
     def lines(self) -> Iterator[str]:
-        """Yield the line of each match in order, as `match_line` made it, without reading what it says."""
+        """Yield the line of each match in order, as `match_line` made it, without reading it."""
         for block in range((self.match_count + BLOCK_MATCHES - 1) // BLOCK_MATCHES):
             yield from self._lines(block)
 

@@ -164,7 +164,7 @@ def own_slugs() -> frozenset[str]:
 
 
 def notes() -> tuple[str, ...]:
-    """Return sentences about organisers' environments that are used, but not quite as their files say."""
+    """Return sentences about organisers' environments that are used, but not quite as in their files."""
     found = []
     for spec in all_specs():
         if spec.is_outside:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from arena_kit.environment.episodes import EpisodeRecord
@@ -104,21 +104,15 @@ def replay_episode(spec: EnvironmentSpec, record: EpisodeRecord, *, observe: boo
         raise ReplayMismatch(f"{name} stops before its end.")
 
 
-def step_count(spec: EnvironmentSpec, record: MatchRecord) -> int:
-    """Return the steps of the environment in a match, its opening included. Raises ArenaEnvironmentError.
+def step_counts(spec: EnvironmentSpec, seed: int, action_counts: Iterable[int]) -> Iterator[int]:
+    """Yield the steps of matches by the number of their actions, openings included. Raises ArenaEnvironmentError.
 
-    In a step of simultaneous moves every seat that moves acts. Where one seat begins, moves are taken to be in turns.
+    No match is played again: the seats that begin are taken to act in every step, one in turns or all at once.
     """
     environment = spec.make()
-    environment.reset(record.seed)
-    count = position = 0
-    while position < len(record.actions) and (seats := environment.to_move):
-        if count == 0 and len(seats) == 1:
-            return len(record.actions)
-        environment.step(dict(zip(seats, record.actions[position : position + len(seats)], strict=False)))
-        position += len(seats)
-        count += 1
-    return count
+    environment.reset(seed)
+    seats = max(1, len(environment.to_move))
+    return (-(-count // seats) for count in action_counts)
 
 
 def _steps(

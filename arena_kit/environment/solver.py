@@ -1,7 +1,7 @@
 """The solver's knowledge of a position: who wins with perfect play, and how soon.
 
 An environment of two seats that move in turn may offer a solver by the key `solver` of its file, as it offers its
-renderer. The arena knows no game: it makes a solver for a match and asks it about positions.
+renderer. The arena has no game's rules: it makes a solver for a match and queries it about positions.
 """
 
 from __future__ import annotations

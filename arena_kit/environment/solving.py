@@ -8,7 +8,7 @@ from typing import Protocol
 
 from arena_kit.environment.protocol import Action, BrokenEnvironment
 from arena_kit.environment.server.client import server_of
-from arena_kit.environment.server.frames import Kind
+from arena_kit.environment.server.frames import ServerKind
 from arena_kit.environment.solver import MatchSolverHere, NotSolved, Solution, positions_of, solver_of
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -44,9 +44,9 @@ class RemoteSolver:
     nodes: int
 
     def at(self, ply: int) -> Solution:
-        """As `MatchSolver`. Raises NotSolved and BrokenEnvironment."""
+        """Like `MatchSolver`. Raises NotSolved and BrokenEnvironment."""
         question = [self.seed, list(self.actions), self.nodes, ply]
-        said = server_of(self.spec).data(Kind.SOLVE, question)
+        said = server_of(self.spec).data(ServerKind.SOLVE, question)
         if said is None:
             raise NotSolved
         try:

@@ -26,7 +26,7 @@ LIMITS = {
 
 
 class NoEngine(Exception):
-    """No engine answers; the message says what to check."""
+    """No engine answers; the message names what to check."""
 
     def __init__(
         self, message: str = "No Docker engine answers: it is not running, or this user may not use its socket."

@@ -54,7 +54,7 @@ class Missing:
 
     @property
     def is_too_new(self) -> bool:
-        """Return whether it asks for a version beyond the newest one, which then fits no other Python either."""
+        """Return whether it requires a version beyond the newest one, which then fits no other Python either."""
         try:
             asked = [
                 Version(one.version.removesuffix(".*"))

@@ -1,4 +1,4 @@
-"""Makes one plain layer of a container image that somebody else built, and finds the player in it. No file is run.
+"""Makes one plain layer of a container image from elsewhere, and finds the player in it. No file is run.
 
 The files come as an engine exports them, in one tar. Owners, rights above read and execute, extended attributes,
 devices and what the arena mounts are left out, so nothing of the image counts but its files.
@@ -201,7 +201,7 @@ class Flattening:
         homes = sorted(name for name in self._links if name.startswith("home/") and name.count("/") == 1)
         folders: Sequence[str] = [wanted.strip("/")] if wanted else [*PLAYER_FOLDERS, *homes]
         for folder in folders:
-            # A folder that is the root itself is none: nothing of the arena's could lie beside it.
+            # Skip the root itself: the arena's files need a folder of their own beside the player.
             found = self._resolved(folder)
             if found and any(self._is_file(f"{found}/{name}") for name in PLAYER_ENTRY_POINTS):
                 if found != "player" and "player" in self._links:

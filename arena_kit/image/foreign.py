@@ -1,4 +1,4 @@
-"""Makes the image of a submission of a container image in somebody else's registry. No code of the image runs.
+"""Makes the image of a submission of a container image in a foreign registry. No code of the image runs.
 
 Only its files are taken, as one layer (`arena_kit.image.flatten`): entrypoint, user, volumes, ports, variables and
 ONBUILD of the image count for nothing.
@@ -205,7 +205,7 @@ def _link(folder: str) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _faults() -> Iterator[None]:
-    """Make failures of the owner of what a registry says about an image."""
+    """Turn a registry's answer about an image into a failure of its owner."""
     try:
         yield
     except RegistryFailed as trouble:

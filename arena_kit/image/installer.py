@@ -13,10 +13,10 @@ from arena_kit.image.limits import (
     FETCHED_BYTES,
     INSTALL_SECONDS,
     INSTALLED_BYTES,
+    LOOK_SECONDS,
     MAX_FILES,
     TIMED_OUT,
     WATCH,
-    WATCH_SECONDS,
 )
 from arena_kit.image.wheels import DOWNLOAD, HASHES, INSTALL, TESTS, Wheel, checked_wheels
 
@@ -61,7 +61,7 @@ class Installer(LockedContainer):
         command: tuple[str, ...] = (*DOWNLOAD, "--dest", _WHEELS, "--requirement", f"{WORK}/requirements.txt")
         if self._constraints:
             command += ("--constraint", f"{WORK}/constraints.txt")
-        return self._watched(WORK, FETCHED_BYTES, command, log)
+        return self._limited(WORK, FETCHED_BYTES, command, log)
 
     def wheels(self) -> tuple[Wheel, ...]:
         """Return the fetched wheels. Raises BuildFailed."""
@@ -73,7 +73,7 @@ class Installer(LockedContainer):
         self.make_folders("packages")
         files = (f"{_WHEELS}/{wheel.filename}" for wheel in wheels)
         command = (*INSTALL, "--target", _PACKAGES, *files)
-        status, output = self._watched(f"{SCRATCH}:{_PACKAGES}", INSTALLED_BYTES, command, log)
+        status, output = self._limited(f"{SCRATCH}:{_PACKAGES}", INSTALLED_BYTES, command, log)
         if status == 0:
             # Files in layers have no times, so compiled files that check the time of their source would go unused.
             compile_all = (
@@ -93,7 +93,7 @@ class Installer(LockedContainer):
                 _PACKAGES,
             )
             # The exit status is ignored: packages may hold files for other versions of Python, which do not compile.
-            self._watched(_PACKAGES, INSTALLED_BYTES, compile_all, None, program=())
+            self._limited(_PACKAGES, INSTALLED_BYTES, compile_all, None, program=())
         return status, output
 
     def layer(self) -> Iterator[bytes]:
@@ -101,7 +101,7 @@ class Installer(LockedContainer):
         with self.get(_PACKAGES) as tar:
             yield from packages_layer(tar, FOLDER[1:], most_bytes=INSTALLED_BYTES, most_files=MAX_FILES)
 
-    def _watched(
+    def _limited(
         self,
         folders: str,
         most_bytes: int,
@@ -112,5 +112,5 @@ class Installer(LockedContainer):
         seconds = self._deadline - time.monotonic()
         if seconds < 1:
             return TIMED_OUT, ""
-        limits = (f"{seconds:.0f}", str(WATCH_SECONDS), str(most_bytes), str(MAX_FILES))
+        limits = (f"{seconds:.0f}", str(LOOK_SECONDS), str(most_bytes), str(MAX_FILES))
         return self.run(("python3", "-I", "-c", WATCH, *limits, folders, *program, *command), log)

@@ -8,7 +8,7 @@ FETCHED_BYTES, INSTALLED_BYTES = 8 << 30, 8 << 30
 MAX_FILES, MAX_PACKAGES = 200_000, 200
 TIMED_OUT, TOO_LARGE, TOO_MANY_FILES = 124, 121, 122
 """The exit statuses with which WATCH says which limit was exceeded."""
-WATCH_SECONDS = 1.0
+LOOK_SECONDS = 1.0
 MEMORY_BYTES = 2 << 30
 OUTPUT_CHARACTERS = 20_000
 """Characters kept of the end of pip's output."""

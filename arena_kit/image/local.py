@@ -31,11 +31,11 @@ from arena_kit.image.limits import (
     FETCHED_BYTES,
     INSTALL_SECONDS,
     INSTALLED_BYTES,
+    LOOK_SECONDS,
     MAX_FILES,
     OUTPUT_CHARACTERS,
     TIMED_OUT,
     WATCH,
-    WATCH_SECONDS,
 )
 from arena_kit.image.wheels import DOWNLOAD, INSTALL, Log, Wheel, checked_wheels, fetch_all, not_met, warning
 
@@ -151,7 +151,7 @@ class LocalPip:
         """Let pip find and fetch the wheels of these lines; return its exit status and the end of its output."""
         (self._folder / "requirements.txt").write_text("\n".join(lines))
         command = (*PIP, *DOWNLOAD, "--dest", "wheels", "--requirement", "requirements.txt")
-        return self._watched("wheels:scratch", FETCHED_BYTES, command, log)
+        return self._limited("wheels:scratch", FETCHED_BYTES, command, log)
 
     def wheels(self) -> tuple[Wheel, ...]:
         """Return the fetched wheels, without hashes. Raises BuildFailed."""
@@ -164,18 +164,18 @@ class LocalPip:
         packages = f"made/{PACKAGES}"
         files = (f"wheels/{wheel.filename}" for wheel in wheels)
         command = (*PIP, *INSTALL, "--target", packages, *files)
-        status, output = self._watched(f"scratch:{packages}", INSTALLED_BYTES, command, log)
+        status, output = self._limited(f"scratch:{packages}", INSTALLED_BYTES, command, log)
         if status != 0:
             raise failure(status, output)
         # Players may not write here, so their Python could not keep what it compiles. Packages may hold files for
         # other Pythons, which do not compile.
-        self._watched(packages, INSTALLED_BYTES, ("-m", "compileall", "-q", packages), lambda _: None)
+        self._limited(packages, INSTALLED_BYTES, ("-m", "compileall", "-q", packages), lambda _: None)
 
-    def _watched(self, folders: str, most_bytes: int, command: tuple[str, ...], log: Log) -> tuple[int, str]:
+    def _limited(self, folders: str, most_bytes: int, command: tuple[str, ...], log: Log) -> tuple[int, str]:
         seconds = self._deadline - time.monotonic()
         if seconds < 1:
             return TIMED_OUT, ""
-        limits = (f"{seconds:.0f}", str(WATCH_SECONDS), str(most_bytes), str(MAX_FILES))
+        limits = (f"{seconds:.0f}", str(LOOK_SECONDS), str(most_bytes), str(MAX_FILES))
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", WATCH, *limits, folders, sys.executable, *command],
             cwd=self._folder,

@@ -32,7 +32,7 @@ RECIPE = "4"
 """Version of the way that images are made; a change of it keeps older images from being reused."""
 WAIT_SECONDS = 1.0
 """Seconds between two checks whether another worker has installed the same requirements."""
-NEWS_SECONDS = 5.0
+LOOK_SECONDS = 5.0
 """Seconds between two log lines while waiting for it; `log` may raise to end the build."""
 
 
@@ -121,7 +121,7 @@ def package_image(
             raise BuilderUnavailable(
                 "Another build takes too long to install the same requirements.", code="installer_busy"
             )
-        if time.monotonic() > told_at + NEWS_SECONDS:
+        if time.monotonic() > told_at + LOOK_SECONDS:
             told_at = time.monotonic()
             # `log` raises when the build is cancelled or the worker stops.
             log(f"Still waiting after {told_at - waits_since:.0f} s.")

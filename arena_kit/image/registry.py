@@ -1,7 +1,7 @@
 """Keeps players' images in a registry, by digest, so that hosts without a shared disk play the same ones.
 
 The engine pushes and pulls; `arena_kit.image.manifests` does what engines cannot. A manifest's digest names exactly one
-image, so what a host pulls is what was pushed, whatever the registry says.
+image, so what a host pulls is what was pushed, whatever the registry answers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RegistryFailed(BuilderUnavailable):
 class Registry:
     """A repository of a registry, for the images of one arena.
 
-    repository: HOST[:PORT]/PATH. user, password: empty where the registry asks for none.
+    repository: HOST[:PORT]/PATH. user, password: empty where the registry needs none.
     """
 
     repository: str

@@ -75,7 +75,7 @@ def maximum_entropy_nash(game: Floats) -> Floats:
     to exp(-constraints' y), where y minimises the logarithm of the sum of these exponentials, free for equalities and
     non-negative for inequalities. Raises ArithmeticError when the linear program finds no solution.
     """
-    # Every process of a site knows NashStanding, few compute one, and these modules take half a second to load.
+    # Every process of a site imports NashStanding, few compute one, and these modules take half a second to load.
     from scipy.optimize import linprog, minimize
     from scipy.special import logsumexp, softmax
 

@@ -20,7 +20,7 @@ from arena_kit.ranking.scores import CONFIDENCE, Interval, paired_difference
 POWER = 0.8
 """The chance that as many results as are asked for show a difference of the size seen."""
 MOST_TIMES = 100
-"""A difference that needs more than so many times the results there are is too small to say how many."""
+"""If proving a difference would take more than this many times the present results, no number is given."""
 
 
 class Verdict(StrEnum):
@@ -141,7 +141,7 @@ def difference_interval(values: Sequence[float]) -> Interval:
     largest = max(map(abs, values)) or 1.0
     squares = float(np.sum(np.square(np.asarray(values) - mean))) + largest**2
     padded = count + 2
-    # Every process of a site knows this module, few compute with it, and SciPy takes a third of a second to load.
+    # Every process of a site imports this module, few compute with it, and SciPy takes a third of a second to load.
     from scipy.special import stdtrit
 
     half = float(stdtrit(padded - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(squares / (padded - 1) / padded)

@@ -1,4 +1,4 @@
-"""A sequential test of whether the first submission is stronger than the second; it stops as soon as it knows. Pure.
+"""A sequential test of whether the first submission is stronger than the second; it stops once that is certain. Pure.
 
 The unit is a seat-swapped pair of matches on one seed, worth 0 to 4 half points to the first submission; pairs rather
 than matches, because the two matches of a pair are not independent. The generalised log-likelihood ratio compares two

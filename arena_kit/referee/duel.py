@@ -1,4 +1,4 @@
-"""The event loop of a duel: it asks the players, plays their actions, and decides who is at fault for a failure."""
+"""The event loop of a duel: it queries the players, plays their actions, and decides who is at fault for a failure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.ahead import steps_play_ahead
+from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.deciding import Decided, EarlyEnd
 from arena_kit.referee.faults import PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
-from arena_kit.referee.losses import Losses
+from arena_kit.referee.lost_players import Losses
 from arena_kit.referee.match import Match
 from arena_kit.referee.matches import DuelMatches
 from arena_kit.referee.notes import Notes
@@ -207,7 +207,7 @@ class Duel:
         finally:
             for descriptor in by_descriptor:
                 poll.unregister(descriptor)
-        if self._stalls.was_held_up(seconds):
+        if self._stalls.was_stalled(seconds):
             # This process was stopped or had no core, which is not the players' time.
             self._forgive_pause()
         ready = [by_descriptor[descriptor] for descriptor, event in events if event & ~select.POLLOUT]
@@ -240,7 +240,7 @@ class Duel:
             self._step_ahead([(link.index, *both) for link, answers, _, _ in batches for both in answers])
         for link, answers, charged, cpu in batches:
             # The player server holds back the answers of quick moves alone, and sends them with the first slow one, so
-            # the record says of the last answer what all of them took.
+            # the record notes at the last answer what all of them took.
             request, answer = answers[-1]
             if answer.kind is ACTION:
                 request.match.took(link.index, answer.sequence, charged)

@@ -9,7 +9,7 @@ from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import IllegalAction
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.errors import PlatformFault
-from arena_kit.referee.ahead import steps_play_ahead
+from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.episode import Episode, Failure
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
@@ -104,7 +104,7 @@ class Evaluation:
         if link.wants_to_write:
             poll.modify(link.fileno(), select.POLLIN | select.POLLOUT)
         events = poll.poll(seconds * 1000)
-        if self._stalls.was_held_up(seconds):
+        if self._stalls.was_stalled(seconds):
             # This process was stopped or had no core, which is not the player's time.
             link.forgive_pause()
         if link.wants_to_write:

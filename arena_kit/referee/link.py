@@ -193,7 +193,7 @@ class PlayerLink:
                 try:
                     data = wire.recv(65536)
                 except TimeoutError:
-                    if not stalls.was_held_up(left):
+                    if not stalls.was_stalled(left):
                         raise
                     deadline = self._clock() + patience
                     continue

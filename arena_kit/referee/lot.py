@@ -29,7 +29,7 @@ from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee.part import LOT_FULL, PLAYER_LOST, Failed, PlayedPart
-from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
+from arena_kit.referee.play import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.referee.sealed import Writer
 from arena_kit.sandbox.base import SandboxError
 

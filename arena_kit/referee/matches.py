@@ -6,7 +6,7 @@ from collections import deque
 
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.ahead import matches_begin_ahead
+from arena_kit.referee.bulk import matches_begin_ahead
 from arena_kit.referee.match import Match, match_seed
 from arena_kit.referee.wire import Encoder
 

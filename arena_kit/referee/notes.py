@@ -7,7 +7,7 @@ MAX_LINES = 200
 
 
 class Notes:
-    """Lines of the referee; those beyond MAX_LINES are dropped, and the last line says so."""
+    """Lines of the referee; those beyond MAX_LINES are dropped, and the last line notes it."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -14,7 +14,7 @@ from arena_kit.environment.episodes import EvaluationArchive, write_evaluation
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, write_duel
 from arena_kit.referee.episode import Failure
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+from arena_kit.referee.play import PlayedDuel, PlayedEvaluation
 from arena_kit.referee.sealed import Reader
 
 PART_LINE = re.compile(r"part \S+ \d+ -?\d+ \d+ [0-9a-f]{64}")
@@ -132,7 +132,7 @@ def finished_parts(lines: Sequence[str]) -> dict[str, PlayedPart]:
     """Return the parts that the log of a lot holds, which may still be written or be cut off. They have no seal.
 
     Each part has a hash of its own, and only the referee's container writes this log. Left out are failures and parts
-    with lost players, of which only the end of the pod says who is to blame. Raises NotSealed and ArtifactDamaged.
+    with lost players, where only the end of the pod shows who is to blame. Raises NotSealed and ArtifactDamaged.
     """
     ends = [number for number, line in enumerate(lines, start=1) if PART_LINE.fullmatch(line)]
     reader = Reader()

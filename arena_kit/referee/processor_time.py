@@ -24,7 +24,7 @@ class ChargedPlayer(Protocol):
         """Return the processor time of its container so far; None when unknown."""
 
     def throttle(self) -> None:
-        """Give it the processor only while no other process wants it."""
+        """Give it the processor only while no other process needs it."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Processor:
 
     A player is charged the time from a question to its answer, less what its rival's processes used of the shared core
     meanwhile, but at least its own processor time. A player that uses the processor without an open question is
-    throttled: it gets the processor only while no other process wants it.
+    throttled: it gets the processor only while no other process needs it.
     """
 
     def __init__(

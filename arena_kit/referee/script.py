@@ -1,6 +1,6 @@
 """Runs script submissions and reads the scores that they print, as `docs/participant/scripts.md` describes.
 
-The arena knows only what a script reports about itself, so leaderboards mark its score as self-reported.
+The arena has only what a script reports about itself, so leaderboards mark its score as self-reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from arena_kit.sandbox.base import Sandbox
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, ScriptLimits, Watch, plain_output
+from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch, ScriptLimits, plain_output
 from arena_kit.text import plain_text
 
 MAX_LINE_CHARACTERS = 64 * 1024
@@ -45,8 +45,8 @@ class ScriptFault(StrEnum):
 class ScriptScore:
     """The score that a script reported about itself.
 
-    metrics: at most MAX_METRICS numbers, as a list or by name; None without any. episodes: the number of episodes that
-    it says it played; None when it does not say.
+    metrics: at most MAX_METRICS numbers, as a list or by name; None without any. episodes: the number of episodes
+    that it reports; None without a report.
     """
 
     score: float
@@ -70,13 +70,13 @@ class ScriptRun:
     verdict: ScriptScore | ScriptFailure
 
 
-def run_script(sandbox: Sandbox, launch: ScriptLaunch, *, watch: Watch = lambda _: None) -> ScriptRun:
+def run_script(sandbox: Sandbox, launch: ScriptLaunch, *, on_output: OnOutput = lambda _: None) -> ScriptRun:
     """Run a script submission to its end and judge it.
 
-    watch: called about once a second with the end of the output; an exception that it raises ends the script and is
+    on_output: called about once a second with the end of the output; an exception that it raises ends the script and is
     passed on. Raises SandboxError for a fault of the platform; the run leaves nothing behind then.
     """
-    end = sandbox.run_to_end(launch, watch)
+    end = sandbox.run_to_end(launch, on_output)
     return ScriptRun(end, judge(end, launch.limits))
 
 

@@ -1,4 +1,4 @@
-"""A sitting: a match between a person and a player. The referee asks the player; a table brings the person's moves.
+"""A sitting: a match between a person and a player. The referee queries the player; the seat has the person's.
 
 All moves are kept outside of this process, so a sitting can go on elsewhere: a fresh player is then asked every
 question of the match again, from `start` on, as after the loss of a container in a duel. Its answers to moves that have
@@ -45,7 +45,7 @@ class PersonLeft(Exception):
         self.fault = fault
 
 
-class Table(Protocol):
+class PersonsSeat(Protocol):
     """Where the person sits, and where the moves are kept."""
 
     def persons_move(self, step: int, valid: Sequence[int], seconds: float) -> int | None:
@@ -72,7 +72,7 @@ class PlayedSitting:
 def run_sitting(
     spec: EnvironmentSpec,
     launch: Callable[[], Container],
-    table: Table,
+    table: PersonsSeat,
     *,
     seed: int,
     seats: tuple[int, ...],
@@ -102,7 +102,7 @@ class Sitting:
         self,
         spec: EnvironmentSpec,
         launch: Callable[[], Container],
-        table: Table,
+        table: PersonsSeat,
         *,
         seed: int,
         seats: tuple[int, ...],
@@ -184,7 +184,7 @@ class Sitting:
         poll = select.poll()
         poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
         events = poll.poll(seconds * 1000)
-        if self._stalls.was_held_up(seconds):
+        if self._stalls.was_stalled(seconds):
             link.forgive_pause()
         if any(event & ~select.POLLOUT for _, event in events):
             took, answers = link.receive()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-HELD_UP_SECONDS = 1.0
+STALL_SECONDS = 1.0
 """A wait that takes this much longer than planned means that this process was held up."""
 
 
@@ -14,10 +14,10 @@ class Stalls:
     def __init__(self) -> None:
         self._awake_at = time.monotonic()
 
-    def was_held_up(self, waited_seconds: float) -> bool:
+    def was_stalled(self, waited_seconds: float) -> bool:
         """Return whether the process was held up since the last call. Call it after every wait.
 
         waited_seconds: the longest that the process meant to wait since the last call.
         """
         asleep_at, self._awake_at = self._awake_at, time.monotonic()
-        return self._awake_at - asleep_at > waited_seconds + HELD_UP_SECONDS
+        return self._awake_at - asleep_at > waited_seconds + STALL_SECONDS

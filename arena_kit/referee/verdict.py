@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from arena_kit.environment.records import Fault
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.faults import PlayerFault, with_output
-from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+from arena_kit.referee.play import PlayedDuel, PlayedEvaluation
 
 TIME_FAULTS = (PlayerFault.DUEL_TIME, PlayerFault.EVALUATION_TIME)
 

@@ -17,8 +17,8 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import NOTHING as NOTHING_BESIDE
-from arena_kit.rollout.worlds.world import Beside, World
+from arena_kit.rollout.worlds.world import NOTHING as NO_EXTRAS
+from arena_kit.rollout.worlds.world import Extras, World
 
 FRESH_ONE_IN = 20
 """One of so many worlds is exported before its agent begins, and must hold what the package held when it was built."""
@@ -66,7 +66,7 @@ class TaskRefused(Refused):
 
 AtWork = Callable[[World, Task], Work]
 """Works at a task in a world that is ready, and returns when its work is over. It may raise PlatformFault."""
-Watch = Callable[["Phase", World | None], object]
+OnPhase = Callable[["Phase", World | None], object]
 """Called when a phase of a rollout begins, with the world while there is one."""
 
 
@@ -74,12 +74,12 @@ class Worlds(Protocol):
     """Where worlds come from: an engine of this host, or a cluster."""
 
     def open(
-        self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, beside: Beside = ...
+        self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, extras: Extras = ...
     ) -> World:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
-        beside: what joins the world later, such as a browser.
+        extras: what joins the world later, such as a browser.
         """
 
 
@@ -98,8 +98,8 @@ class Phase(StrEnum):
     JUDGING = "JUDGING"
 
 
-def unwatched(phase: Phase, world: World | None) -> None:
-    """Do nothing with the news of a rollout."""
+def phases_ignore(phase: Phase, world: World | None) -> None:
+    """Ignore the phases of a rollout."""
 
 
 def task_attempt(
@@ -108,35 +108,35 @@ def task_attempt(
     task: Task,
     work_at: AtWork,
     *,
-    beside: Beside = NOTHING_BESIDE,
+    extras: Extras = NO_EXTRAS,
     labels: Mapping[str, str] | None = None,
-    watch: Watch = unwatched,
+    on_phase: OnPhase = phases_ignore,
 ) -> Attempt:
     """Return a rollout's verdict, judged when its world is gone.
 
-    beside: what the work needs beside the services, such as a browser. labels: of the world's containers.
+    extras: what the work needs beside the services, such as a browser. labels: of the world's containers.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
     """
     logs: dict[str, str] = {}
     try:
         seconds = task.limits.seconds + SPARE_SECONDS
-        watch(Phase.PROVISIONING, None)
-        with worlds.open(package, seconds=seconds, labels=labels, beside=beside) as world:
+        on_phase(Phase.PROVISIONING, None)
+        with worlds.open(package, seconds=seconds, labels=labels, extras=extras) as world:
             try:
                 if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
                     world.check_fresh()
-                watch(Phase.WORKING, world)
+                on_phase(Phase.WORKING, world)
                 work = work_at(world, task)
-                watch(Phase.EXPORTING, world)
+                on_phase(Phase.EXPORTING, world)
                 files = world.export()
             finally:
                 logs = world.logs()
-                watch(Phase.CLEANING, world)
+                on_phase(Phase.CLEANING, world)
     except NoRoom:
         raise
     except (PlatformFault, ExportRefused) as fault:
         return Attempt(platform_verdict(fault.code, str(fault)), logs=logs)
-    watch(Phase.JUDGING, None)
+    on_phase(Phase.JUDGING, None)
     return Attempt(attempt_judge(package, task, work, files), work, files, logs)
 
 
@@ -154,13 +154,13 @@ def attempt_judge(package: BuiltPackage, task: Task, work: Work, files: Mapping[
 
 
 def task_accept(
-    worlds: Worlds, package: BuiltPackage, task: Task, oracle: AtWork, *, beside: Beside = NOTHING_BESIDE
+    worlds: Worlds, package: BuiltPackage, task: Task, oracle: AtWork, *, extras: Extras = NO_EXTRAS
 ) -> None:
     """Try a task with its oracle and with an agent that does nothing, each in a world of its own.
 
     Raises TaskRefused, PlatformFault for what says nothing about the task, and NoRoom.
     """
-    solved = task_attempt(worlds, package, task, oracle, beside=beside).verdict
+    solved = task_attempt(worlds, package, task, oracle, extras=extras).verdict
     _raise_platform_fault(solved)
     if not solved.is_solved:
         raise TaskRefused(f"The oracle of {task.key} fails: {solved.sentence}", code="oracle_failed", verdict=solved)

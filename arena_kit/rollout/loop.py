@@ -10,10 +10,10 @@ from typing import Any
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import Agent, AgentFault, AgentLate, never
 from arena_kit.rollout.agents.meter import Meter
-from arena_kit.rollout.attempt import Watch, Work, Worlds, unwatched
+from arena_kit.rollout.attempt import OnPhase, Work, Worlds, phases_ignore
 from arena_kit.rollout.browser.browser import Browser
-from arena_kit.rollout.browser.container import BrowserPlace
-from arena_kit.rollout.browser.observation import Observation, Seen
+from arena_kit.rollout.browser.container import BrowserHost
+from arena_kit.rollout.browser.observation import PageObservation, Seen
 from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
 from arena_kit.rollout.exports.requests import NetworkLogRefused, Request, requests_in
 from arena_kit.rollout.judge import EndedBy, TaskVerdict
@@ -25,13 +25,13 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.values.older_actions import action_adapted
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.worlds.world import Beside, World
+from arena_kit.rollout.worlds.world import Extras, World
 from arena_kit.text import plain_text
 
 MOST_INVALID = 10
 """Actions in a row that cannot be carried out; the rollout then ends by the agent's fault."""
 FREE_NOTES = 100
-"""Further notes are steps, or an agent could go on for ever without one."""
+"""Notes beyond this number count as steps, so that an agent cannot run forever on notes."""
 MOST_NOTE = 4_000
 
 
@@ -39,30 +39,30 @@ MOST_NOTE = 4_000
 class RolloutHost:
     """Where and how rollouts are carried out.
 
-    place: of browsers. video, trace: whether they are kept. is_cancelled: asked between steps. labels, watch: as of
-    `task_attempt`.
+    browsers: where they run. video, trace: whether they are kept. is_cancelled: called between steps. labels, on_phase:
+    as of `task_attempt`.
     """
 
     worlds: Worlds
-    place: BrowserPlace
+    browsers: BrowserHost
     video: bool = True
     trace: bool = True
     clock: Callable[[], float] = time.monotonic
     is_cancelled: Callable[[], bool] = never
     labels: Mapping[str, str] | None = None
-    watch: Watch = unwatched
+    on_phase: OnPhase = phases_ignore
 
 
 class BrowserWork:
     """Lets an agent work at a task in a world; for one rollout, as `task_attempt` takes it.
 
-    beside: the browser, and what the agent needs beside the package. `tell` hands the verdict to the agent.
+    extras: the browser, and what the agent needs besides the package. `tell` hands the verdict to the agent.
     """
 
     def __init__(self, host: RolloutHost, agent: Agent, recorder: Recorder, meter: Meter | None = None) -> None:
         """meter: of the gateway that the agent may use."""
         self._host, self._agent, self._recorder = host, agent, recorder
-        self.beside = Beside(Browser.memory_bytes + agent.memory_bytes, has_browser=True, player=agent.pod_player)
+        self.extras = Extras(Browser.memory_bytes + agent.memory_bytes, has_browser=True, player=agent.pod_player)
         self.meter = meter or Meter()
         self._told: Mapping[str, Any] = {}
         self.steps, self.seconds, self.agent_seconds = 0, 0.0, 0.0
@@ -72,7 +72,7 @@ class BrowserWork:
         progress = RolloutProgress(self._host.clock())
         if world.has_player:
             self._agent.enter(world)
-        with Browser(self._host.place, world) as browser:
+        with Browser(self._host.browsers, world) as browser:
             seen = browser.open(
                 task, picture=self._agent.wants_pictures, trace=self._host.trace, video=self._host.video
             )
@@ -88,7 +88,7 @@ class BrowserWork:
                 self.seconds = self._host.clock() - progress.begun
             self._told = state_of(task, progress, self.meter, self._host.clock())
             if world.has_player:
-                # Its container ends with the world, so it does not hear its score.
+                # Its container ends with the world, so it does not get its score.
                 self._agent.end(self._told, 0.0)
                 self._agent.close()
             return self._frozen(world, browser, progress, work, passed)
@@ -195,7 +195,7 @@ class BrowserWork:
         progress.requests = self._recorder.seen(seen)
 
     def _keep(
-        self, progress: RolloutProgress, before: Observation, action: Action | None, agent_ms: int, act_ms: int
+        self, progress: RolloutProgress, before: PageObservation, action: Action | None, agent_ms: int, act_ms: int
     ) -> None:
         progress.lines += 1
         sha256, picture = self._recorder.page(before, progress.lines)
@@ -246,7 +246,7 @@ class BrowserWork:
         har = self._recorder.har()
         if world.package.front:
             self._recorder.har_write(har, BROWSER_HAR)
-            # What the browser has held back itself never came to the proxy, and guards look for it.
+            # Requests that the browser itself withheld never came to the proxy, and guards look for them.
             har = har_bytes([*world.requests()[passed:], *self._recorder.outside(world.package.origins)])
         self._recorder.har_write(har)
         return Work(

@@ -8,7 +8,7 @@ from typing import Any
 
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.browser.browser import VIEWPORT
-from arena_kit.rollout.browser.observation import Observation
+from arena_kit.rollout.browser.observation import PageObservation
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ACTIONS
 
@@ -18,7 +18,7 @@ class RolloutProgress:
     """How far a rollout is. error: what the agent is told about its last action."""
 
     begun: float
-    observation: Observation = field(default_factory=Observation)
+    observation: PageObservation = field(default_factory=PageObservation)
     error: str = ""
     last: Mapping[str, Any] | None = None
     steps: int = 0

@@ -10,7 +10,7 @@ from typing import Protocol
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
+from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
 
 FOLDER_PREFIX = "folder:"
 """An image name with this prefix is an unpacked archive in a folder of this host."""
@@ -38,7 +38,7 @@ class Launch:
     one duel only, in the process that plays. in_background: keep it off its core, where another duel is played, and at
     low priority, until it has a slot. model_folder: folder of this host with the socket model.sock, by which the player
     reaches a language model; empty without one. own_image: whether all files of the image are the submission's, its
-    Python too: then what its supervisor says or fails to do is the player's, and nothing of it is used twice.
+    Python too: then what its supervisor sends or fails to do is the player's, and nothing of it is used twice.
     """
 
     image: str
@@ -73,10 +73,10 @@ class Container(Protocol):
         """Return the player's output: its start and end, at most `limits.log_limit_bytes`, with the cut marked."""
 
     def cpu_seconds(self) -> float | None:
-        """Return the CPU time that the container has used in its life; None where the host cannot tell."""
+        """Return the CPU time that the container has used in its life; None where the host cannot measure it."""
 
     def throttle(self) -> None:
-        """Give it the processor only while no other process wants it."""
+        """Give it the processor only while no other process needs it."""
 
     def close(self) -> None:
         """Kill it and everything that it started, and remove every trace on the host. May be called twice."""
@@ -133,10 +133,10 @@ class Sandbox(Protocol):
     def launch(self, launch: Launch) -> Container:
         """Start a container with a player for one duel; closing the result removes the container."""
 
-    def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
+    def run_to_end(self, launch: ScriptLaunch, on_output: OnOutput) -> ScriptEnd:
         """Run a script submission in a container of its own; return when every trace of the container is removed.
 
-        watch: called about once a second with the end of the output; an exception that it raises ends the script.
+        on_output: called about once a second with the end of the output; an exception that it raises ends the script.
         Raises SandboxError for a fault of the platform; everything that the script does itself gives a ScriptEnd.
         """
 

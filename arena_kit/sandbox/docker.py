@@ -27,7 +27,7 @@ from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.docker_box import CPU_SHARES, LEAST_CPU_SHARES, DockerBox, container_remove, engine_errors
 from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.script_host import follow, script_arguments
-from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
+from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
 from arena_kit.sandbox.startup import (
     MODEL_SOCKET,
     PLAYER_ENVIRONMENT,
@@ -111,11 +111,11 @@ class DockerSandbox:
     def launch(self, launch: Launch) -> Container:
         return slot_once(self.start(launch))
 
-    def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
+    def run_to_end(self, launch: ScriptLaunch, on_output: OnOutput) -> ScriptEnd:
         def box(channel: Channel) -> DockerBox:
             return self._box(self._start(self._script_options(launch, channel)), None)
 
-        return follow(launch, self._channel_dir, box, watch)
+        return follow(launch, self._channel_dir, box, on_output)
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         with engine_errors():

@@ -21,7 +21,7 @@ CPU_SHARES, LEAST_CPU_SHARES = 1024, 2
 CONFLICT = 409
 REMOVED = "container_removed"
 KILLED_STATUS = 128 + signal.SIGKILL
-NEWS_SECONDS = 0.5
+LOOK_SECONDS = 0.5
 
 
 class DockerBox:
@@ -49,7 +49,7 @@ class DockerBox:
             return Ending.RUNNING
         if state.get("ExitCode") != 0:
             # The engine may learn of the end before it learns the reason.
-            time.sleep(NEWS_SECONDS)
+            time.sleep(LOOK_SECONDS)
             state = self._state()
             with engine_errors():
                 if killed_from_outside(self._container):

@@ -39,10 +39,10 @@ class Box(Protocol):
         """Raise SandboxError when it was paused from outside."""
 
     def cpu_seconds(self) -> float | None:
-        """Return the CPU time that it has used; None where the host cannot tell."""
+        """Return the CPU time that it has used; None where the host cannot measure it."""
 
     def throttle(self) -> None:
-        """Give it the processor only while no other process wants it."""
+        """Give it the processor only while no other process needs it."""
 
     def bring_forward(self) -> None:
         """Move it to its core to play, after it was started in the background."""
@@ -137,7 +137,7 @@ class PlayerHost:
         return self._gone()
 
     def throttle(self) -> None:
-        """Give the player the processor only while no other process wants it, for the rest of the container's life."""
+        """Give the player the processor only while no other process needs it, for the rest of the container's life."""
         self._is_throttled = True
         try:
             self.box.throttle()
@@ -167,7 +167,7 @@ class PlayerHost:
             self.why_cold = "its image is its own"
 
     def _connected(self, listener: Listener, deadline: float) -> socket.socket:
-        """Return the player's wire; stop waiting when the supervisor says that the process has ended."""
+        """Return the player's wire; stop waiting when the supervisor reports that the process has ended."""
         ended: list[dict[str, Any]] = []
 
         def alive() -> bool:
@@ -202,7 +202,7 @@ class PlayerHost:
     def _gone(self) -> EndedProcess:
         """Return how the player ended after its supervisor is lost, which counts as the player's fault.
 
-        Raises SandboxError only when the engine says that the container was killed from outside. Otherwise a player
+        Raises SandboxError only when the engine reports that the container was killed from outside. Otherwise a player
         that finds a way to end its supervisor could take back its losses.
         """
         log = self._text(self._printed)

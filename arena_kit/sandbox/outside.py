@@ -17,7 +17,7 @@ KILLS = {"9", "SIGKILL", "KILL"}
 
 
 def killed_from_outside(container: Any) -> bool:
-    """Return whether the engine was told to kill an ended container, or was restarted after it started the container.
+    """Return whether the engine was made to kill an ended container, or was restarted after it started the container.
 
     Raises the errors of the engine's client.
     """

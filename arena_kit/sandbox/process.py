@@ -30,7 +30,7 @@ from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.labelled import LABELS, MARK, kill_all, label_variable, labelled_folders, labelled_processes
 from arena_kit.sandbox.script_host import follow, script_arguments
-from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
+from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
 from arena_kit.sandbox.startup import (
     MODEL_SOCKET,
     PLAYER_ENVIRONMENT,
@@ -76,7 +76,7 @@ class ProcessSandbox:
         start = self._starter(launch, arguments, core)
         return PlayerHost(launch, Channel(self._channel_dir), start)
 
-    def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
+    def run_to_end(self, launch: ScriptLaunch, on_output: OnOutput) -> ScriptEnd:
         limits = launch.limits
         # The kernel counts processes per user and user namespace, and the limit must not count a person's own ones.
         pids = limits.pids if has_own_users() or "--user" in namespace_command() else 0
@@ -85,7 +85,7 @@ class ProcessSandbox:
             given = script_arguments(launch, channel=str(channel), player=str(player), work=str(home / "work"))
             return [*given, "--data-limit", str(limits.memory_limit_bytes), "--pids", str(pids)]
 
-        return follow(launch, self._channel_dir, self._starter(launch, arguments, launch.core), watch)
+        return follow(launch, self._channel_dir, self._starter(launch, arguments, launch.core), on_output)
 
     def _starter(
         self, launch: Launch | ScriptLaunch, arguments: Arguments, core: int | None

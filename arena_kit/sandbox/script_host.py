@@ -17,17 +17,17 @@ from arena_kit.sandbox.host import Box
 from arena_kit.sandbox.scripts import (
     BEST_EFFORT,
     MAX_LOG_BYTES,
+    OnOutput,
     ScriptEnd,
     ScriptLaunch,
     ScriptLimits,
-    Watch,
     plain_output,
 )
 from arena_kit.text import plain_text
 
 KILL_SECONDS = 15.0
 """How long after its limit the host ends a script that its supervisor, with its share of a processor, has not ended."""
-WATCH_SECONDS = 1.0
+LOOK_SECONDS = 1.0
 Seconds = TypeVar("Seconds", float, None)
 
 
@@ -42,10 +42,10 @@ def script_arguments(launch: ScriptLaunch, *, channel: str, player: str, work: s
     ]  # fmt: skip
 
 
-def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], Box], watch: Watch) -> ScriptEnd:
+def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], Box], on_output: OnOutput) -> ScriptEnd:
     """Start a container, wait until its script has ended, and remove every trace of it.
 
-    Raises SandboxError for a fault of the platform, and what `watch` raises.
+    Raises SandboxError for a fault of the platform, and what `on_output` raises.
     """
     channel, control, box = Channel(channel_dir), Control(), None
     try:
@@ -60,7 +60,7 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
         if not control.is_open:
             # The supervisor connects before any code of the script runs, so this is a fault of the platform.
             raise SandboxError("The script's container did not come up.", code="container_failed")
-        return _wait(launch.limits, control, box, watch)
+        return _wait(launch.limits, control, box, on_output)
     finally:
         control.close()
         try:
@@ -70,7 +70,7 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
             channel.close()
 
 
-def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> ScriptEnd:
+def _wait(limits: ScriptLimits, control: Control, box: Box, on_output: OnOutput) -> ScriptEnd:
     """Return how the script ended, according to its supervisor, or to its container when the supervisor is lost."""
     begun, printed = time.monotonic(), ""
     longest = limits.seconds + KILL_SECONDS
@@ -88,7 +88,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
         )
 
     while True:
-        message = control.message(time.monotonic() + WATCH_SECONDS)
+        message = control.message(time.monotonic() + LOOK_SECONDS)
         # The time is read every time, because it is unknown once the container is gone.
         cpu_seconds = cpu if (cpu := box.cpu_seconds()) is not None else cpu_seconds
         event = None if message is None else message.get("event")
@@ -107,7 +107,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, watch: Watch) -> Scr
             return end(Ending.OUT_OF_MEMORY if ending is Ending.OUT_OF_MEMORY else Ending.KILLED, {})
         elif time.monotonic() - begun > longest:
             return end(Ending.TIMED_OUT, {})
-        watch(plain_output(printed))
+        on_output(plain_output(printed))
 
 
 def _ending(message: dict[str, Any]) -> Ending:

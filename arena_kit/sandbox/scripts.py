@@ -16,7 +16,7 @@ MAX_LOG_BYTES = 512 << 10
 BEST_EFFORT, IDLE = 2, 3
 """Scheduling classes of ionice(1)."""
 ENVIRONMENT_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}", re.ASCII)
-Watch = Callable[[str], None]
+OnOutput = Callable[[str], None]
 """A function called about once a second with the end of the output; an exception that it raises ends the script."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
 from arena_kit.environment.protocol import Action, IllegalAction, MatchOver, Observation
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec, EnvironmentSpec, Limits
-from arena_kit.referee.run import Failure, PlayedEvaluation, run_evaluation
+from arena_kit.referee.play import Failure, PlayedEvaluation, run_evaluation
 from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.base import Container
 from arena_kit.tests.fake import Answerer, Asked, FakeContainer, Said, action, done, frame

@@ -10,7 +10,7 @@ from typing import Any
 from arena_kit.environment.records import DuelRecord, Fault
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.base import Container
 from arena_kit.tests.fake import Answerer, Asked, FakeContainer, Said, action

@@ -11,7 +11,7 @@ import numpy as np
 
 from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.run import run_episode
+from arena_kit.referee.play import run_episode
 from arena_kit.tests.environment.playing import random_action
 
 Change = Callable[[EpisodeRecord], dict[str, Any]]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.staged import Stages

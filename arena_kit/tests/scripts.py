@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from arena_kit.referee.script import ScriptFailure, ScriptRun, ScriptScore, run_script
 from arena_kit.sandbox.base import Sandbox
-from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits, Watch
+from arena_kit.sandbox.scripts import OnOutput, ScriptLaunch, ScriptLimits
 from arena_kit.tests.arenas import COUNTER, LABEL, Arena
 
 NO_FILES: Mapping[str, str] = MappingProxyType({})
@@ -60,8 +60,8 @@ class Scripts:
     def run(self, source: str, *, limits: ScriptLimits = LIMITS, files: Mapping[str, str] = NO_FILES) -> ScriptRun:
         return self.run_prepared(self.prepare(source, limits=limits, files=files))
 
-    def run_prepared(self, launch: ScriptLaunch, watch: Watch = lambda _: None) -> ScriptRun:
-        run = run_script(self.sandbox, launch, watch=watch)
+    def run_prepared(self, launch: ScriptLaunch, on_output: OnOutput = lambda _: None) -> ScriptRun:
+        run = run_script(self.sandbox, launch, on_output=on_output)
         assert list(self.arena.channels.iterdir()) == []
         return run
 

@@ -16,7 +16,7 @@ from arena_kit.zips import plain_entry
 
 NOTED_NAMES = 5
 KEPT_HIDDEN = ".python-version"
-"""The one hidden file that says something about a submission."""
+"""The one hidden file that describes a submission."""
 LEFT_OUT = frozenset({"venv"})
 """Folders that are not hidden, and that tools leave in a person's folder."""
 

@@ -10,7 +10,7 @@ from arena_kit.upload.zip_safety import ArchiveRefused
 
 IMAGE_ENTRY_POINT = "image.txt"
 """An archive with this file and no entry point of a program names a container image, which holds the player."""
-MOST_LETTERS = 255
+MOST_REFERENCE_CHARACTERS = 255
 _NAME = re.compile(
     r"(?P<repository>(?=[^/]*[.:]|localhost/)[a-z0-9]+([.-][a-z0-9]+)*(:[0-9]{1,5})?"
     r"(/[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*)+)"
@@ -36,7 +36,7 @@ class ImageReference:
 
 def is_image_name(text: str) -> bool:
     """Return whether a text is the full name of an image with its digest or its tag."""
-    found = _NAME.fullmatch(text) if len(text) <= MOST_LETTERS else None
+    found = _NAME.fullmatch(text) if len(text) <= MOST_REFERENCE_CHARACTERS else None
     return found is not None and bool(found["tag"] or found["digest"])
 
 

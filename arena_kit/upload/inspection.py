@@ -105,9 +105,9 @@ def findings_apart(
         folder = _locks()
         with contextlib.ExitStack() as held:
             place, line = (PLACE_SECONDS, LINE_SECONDS) if waits else (PATIENCE_SECONDS, PATIENCE_SECONDS)
-            if not _hold_one(folder, [f"sender-{group}"], held, until=now + place):
+            if not _lock_one(folder, [f"sender-{group}"], held, until=now + place):
                 return Obstacle.SENDER_BUSY
-            if not _hold_process(folder, arena, held, place_until=now + place, until=now + max(place, line)):
+            if not _lock_process(folder, arena, held, place_until=now + place, until=now + max(place, line)):
                 return Obstacle.ARENA_BUSY
             prompt, most = (PROMPT_SECONDS, max(MOST_SECONDS, VERDICT_SECONDS)) if waits else (0.0, MOST_SECONDS)
             words = ["--warn"] * warns + ["--whole"] * is_whole + [f"{major}.{minor}" for major, minor in pythons]
@@ -135,7 +135,7 @@ def _names(kind: str, count: int, arena: str) -> list[str]:
     return [f"{kind}-{group}-{number}" for number in range(count)]
 
 
-def _hold_process(folder: Path, arena: str, held: contextlib.ExitStack, *, place_until: float, until: float) -> bool:
+def _lock_process(folder: Path, arena: str, held: contextlib.ExitStack, *, place_until: float, until: float) -> bool:
     """Wait in line for one of the arena's processes, and lock it until `held` is closed; return whether that worked.
 
     place_until, until: the monotonic clock until which it waits for a place in line, and in line. The line is first
@@ -146,16 +146,16 @@ def _hold_process(folder: Path, arena: str, held: contextlib.ExitStack, *, place
         last = place_until
         for name in reversed(_names("place", PLACES, arena)):
             in_front = contextlib.ExitStack()
-            if not _hold_one(folder, [name], in_front, until=last):
+            if not _lock_one(folder, [name], in_front, until=last):
                 return False
             place.close()
             place, last = in_front, until
-        return _hold_one(folder, _names("process", PROCESSES, arena), held, until=until)
+        return _lock_one(folder, _names("process", PROCESSES, arena), held, until=until)
     finally:
         place.close()
 
 
-def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack, *, until: float) -> bool:
+def _lock_one(folder: Path, names: list[str], held: contextlib.ExitStack, *, until: float) -> bool:
     """Lock one of the files until `held` is closed; return whether that worked. until: of the monotonic clock."""
     while True:
         for name in names:

@@ -16,7 +16,7 @@ def is_compiled(name: str) -> bool:
 
 
 def is_archive(name: str) -> bool:
-    """Return whether the name of a file says that Python could import modules from within it."""
+    """Return whether Python could import modules from within a file of this name."""
     return name.casefold().endswith(ARCHIVE_SUFFIXES)
 
 

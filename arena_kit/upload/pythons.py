@@ -25,9 +25,9 @@ _PINNED = re.compile(r"(?:cpython-)?(\d+)\.(\d+)(?:\.\d+)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class WantedPython:
-    """The versions of Python that a submission asks for.
+    """The versions of Python that a submission requires. source:
 
-    source: the file that says so, and how, for a sentence. note: a sentence for the owner if the file was not read.
+    the file that names them, and how, for a sentence. note: a sentence for the owner if the file was not read.
     """
 
     versions: SpecifierSet

@@ -27,7 +27,7 @@ _PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
 
 
 class RequirementsRefused(Exception):
-    """The requirements are refused; the message says why and what to do.
+    """The requirements are refused; the message has the reason and what to do.
 
     code: typed reason. file, line: the file that holds them, and the line if it is about one line.
     """

@@ -21,7 +21,7 @@ OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import"})
 """Codes of warnings about what costs a player time in its duels; a script and files that no player loads have none."""
 PLAYER_METHODS = ("start", "step", "end")
 FORMS = frozenset({"Player", "Agent", "create_agent", "agent", "act", "get_action", "predict"})
-"""Names by which the player server knows a player."""
+"""Names by which the player server finds a player."""
 RISKY_MODULES = {
     "subprocess": "starting other programs",
     "socket": "a network",

@@ -32,7 +32,7 @@ _BROKEN = (
 
 
 class ArchiveRefused(Exception):
-    """The upload is refused; the message says why and what to do.
+    """The upload is refused; the message has the reason and what to do.
 
     code: typed reason. file, line: where in the archive, if it is about one file or one line of it.
     """
@@ -155,7 +155,7 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
             raise ArchiveRefused(
                 f"The file name {shown} is not marked as UTF-8. Rename it with plain letters.", code="name_not_utf8"
             )
-        if "\x00" in raw or any(unicodedata.category(letter) in ("Cc", "Cf", "Cs") for letter in raw):
+        if "\x00" in raw or any(unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in raw):
             raise ArchiveRefused(f"The file name {shown} has control characters.", code="bad_name")
         parts = name.rstrip("/").split("/")
         if name.startswith("/") or "\\" in raw or (len(name) > 1 and name[1] == ":"):

@@ -200,7 +200,7 @@ def _play(spec_id: str, number: int) -> DuelRecord:
 def play_match(spec_id: str, seed: int, number: int) -> MatchRecord:
     from arena_kit.environment.registry import get_spec
     from arena_kit.referee.match import pair_seed
-    from arena_kit.referee.run import run_match
+    from arena_kit.referee.play import run_match
 
     players = [Chance(seed * 100 + 2 * number + seat) for seat in (0, 1)]
     match = run_match(get_spec(spec_id), players, pair_seed(seed, (number - 1) // 2), number=number)

@@ -67,7 +67,7 @@ def tell(duel: Duel, match: int, begin: int, actions: tuple[int, ...], count: in
 
     from core.models import Duel, ToldMoves
     from core.watching.selectors import DELAY
-    from core.watching.services import moves_tell
+    from core.watching.services import moves_store
 
     assert duel.claim_token is not None
     row = ToldMoves(
@@ -75,7 +75,7 @@ def tell(duel: Duel, match: int, begin: int, actions: tuple[int, ...], count: in
         told_at=timezone.now() - DELAY,
     )  # fmt: skip
     with transaction.atomic():
-        moves_tell([row])
+        moves_store([row])
         Duel.objects.filter(pk=duel.pk).update(matches_done=count)
 
 

@@ -11,7 +11,7 @@ from django.core.files.base import ContentFile
 from arena_kit.tests.image.archives import archive
 from builder.tasks import build_image
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_claim, job_hand_back
+from core.jobs.lifecycle import job_claim, job_give_back_stopped
 from core.jobs.states import StaleJob
 from core.models import Build
 from core.tests import factories
@@ -31,7 +31,7 @@ def test_a_late_build_touches_nothing_of_the_one_that_took_its_place(settings: L
     job = Build.objects.create(submission=submission)
     late = claimed(job, "worker-1")
     handed_back = Build.objects.get(pk=job.pk)
-    job_hand_back(job=handed_back)
+    job_give_back_stopped(job=handed_back)
     Build.objects.update(not_before=None)
     good = claimed(job, "worker-2")
     assert good.attempt == late.attempt

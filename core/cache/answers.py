@@ -7,9 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
+import msgspec
 from django.core.cache import cache
 
 if TYPE_CHECKING:
@@ -26,12 +27,14 @@ KEPT_SECONDS = FRESH_SECONDS
 PATIENCE_SECONDS = 1.0
 """How long a thread waits for another thread's answer before it computes its own."""
 
-_turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
-_turns_lock = threading.Lock()
+_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+_locks_lock = threading.Lock()
 
 
-def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float] = time.time) -> Answer:
+def cached(key: str, kind: Any, compute: Callable[[], Answer], *, clock: Callable[[], float] = time.time) -> Answer:
     """Return what `compute` returned for this key within the last second, or call it now.
+
+    kind: the type of the answer, for msgspec: the cache holds data and never objects that could run code.
 
     The life is this short, and there is no invalidation, because a result can be written by any process, by hand or by
     a restored backup, and a message about it can be lost. An answer that is trusted for one second needs no message.
@@ -44,16 +47,18 @@ def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float
 
     clock: seconds, the same on all hosts; if one is late, the cache itself still drops answers after a second.
     """
-    kept: _Kept[Answer] | None = cache.get(key)
+    kept = _read(key, kind)
     if kept is not None and _is_fresh(kept, clock()) and not _is_to_renew(key, kept, clock()):
-        return kept.answer
-    with _turn(key):
-        newer: _Kept[Answer] | None = cache.get(key)
+        old: Answer = kept.answer
+        return old
+    with _lock_of(key):
+        newer = _read(key, kind)
         if newer is not None and _is_fresh(newer, clock()) and (kept is None or newer.begun != kept.begun):
-            return newer.answer
-        made = _Kept(clock(), compute())
-        cache.set(key, made, timeout=KEPT_SECONDS)
-        return made.answer
+            answer: Answer = newer.answer
+            return answer
+        begun, answer = clock(), compute()
+        cache.set(key, msgspec.msgpack.encode((begun, answer)), timeout=KEPT_SECONDS)
+        return answer
 
 
 def count_key(scope: str, who: str) -> str:
@@ -64,18 +69,27 @@ def count_key(scope: str, who: str) -> str:
     return f"throttle:{scope}:{hashlib.blake2b(who.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
 
-class _Kept(NamedTuple, Generic[Answer]):
+class _Kept(NamedTuple):
     """An answer and the time at which its computation began."""
 
     begun: float
-    answer: Answer
+    answer: Any
 
 
-def _is_fresh(kept: _Kept[Any], now: float) -> bool:
+def _read(key: str, kind: Any) -> _Kept | None:
+    """Return a kept answer; None without one, or for one that another version of the arena has written."""
+    data = cache.get(key)
+    try:
+        return None if data is None else _Kept(*msgspec.msgpack.decode(data, type=tuple[float, kind]))
+    except (msgspec.DecodeError, TypeError):
+        return None
+
+
+def _is_fresh(kept: _Kept, now: float) -> bool:
     return 0 <= now - kept.begun < FRESH_SECONDS
 
 
-def _is_to_renew(key: str, kept: _Kept[Any], now: float) -> bool:
+def _is_to_renew(key: str, kept: _Kept, now: float) -> bool:
     """Return whether this caller renews an answer: the first caller that finds it old enough does."""
     if now - kept.begun < RENEW_SECONDS:
         return False
@@ -83,10 +97,10 @@ def _is_to_renew(key: str, kept: _Kept[Any], now: float) -> bool:
 
 
 @contextmanager
-def _turn(key: str) -> Iterator[None]:
-    """Let the threads of this process take turns; a thread waits at most PATIENCE_SECONDS."""
-    with _turns_lock:
-        lock = _turns.setdefault(key, threading.Lock())
+def _lock_of(key: str) -> Iterator[None]:
+    """Lock an answer for one thread of this process; a thread waits at most PATIENCE_SECONDS."""
+    with _locks_lock:
+        lock = _locks.setdefault(key, threading.Lock())
     is_mine = lock.acquire(timeout=PATIENCE_SECONDS)
     try:
         yield

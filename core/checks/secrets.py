@@ -13,9 +13,9 @@ from django.core.checks import CheckMessage, Error, register
 
 from core.checks.startup import TAG
 
-MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
+MIN_KEY_CHARACTERS, MIN_KEY_DISTINCT = 50, 5
 """The same values as in Django's deployment check security.W009."""
-MIN_SECRET_CHARACTERS, MIN_SECRET_LETTERS = 8, 4
+MIN_SECRET_CHARACTERS, MIN_SECRET_DISTINCT = 8, 4
 PLACEHOLDERS = (
     "changeme",
     "changethis",
@@ -38,7 +38,7 @@ WEAK_HINT = "Choose a random one, and put it into the environment or into the fi
 def check_secret_key(**_: Any) -> list[CheckMessage]:
     """arena.E003: the secret key of a real site is published or too short."""
     key = settings.SECRET_KEY
-    is_long = len(key) >= MIN_KEY_CHARACTERS and len(set(key)) >= MIN_KEY_LETTERS
+    is_long = len(key) >= MIN_KEY_CHARACTERS and len(set(key)) >= MIN_KEY_DISTINCT
     if settings.DEBUG or (is_long and key != settings.INSECURE_SECRET_KEY and not key.startswith("django-insecure-")):
         return []
     problem = "is published in the source code" if is_long else f"has fewer than {MIN_KEY_CHARACTERS} characters"
@@ -75,7 +75,7 @@ def check_secrets(**_: Any) -> list[CheckMessage]:
 def is_guessable(secret: str) -> bool:
     """Return whether a secret is short, a common password, a placeholder, or a repetition of a few letters."""
     word = secret.casefold()
-    if len(word) < MIN_SECRET_CHARACTERS or len(set(word)) < MIN_SECRET_LETTERS:
+    if len(word) < MIN_SECRET_CHARACTERS or len(set(word)) < MIN_SECRET_DISTINCT:
         return True
     if re.sub(r"[^a-z]", "", word).startswith(PLACEHOLDERS):
         return True

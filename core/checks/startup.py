@@ -37,7 +37,7 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 def check_environments(**_: Any) -> list[CheckMessage]:
     """arena.E006: a file of a shipped environment is wrong.
 
-    arena.W010: an environment of the organiser is left out. arena.W011: one is not used quite as its file says.
+    arena.W010: an environment of the organiser is left out. arena.W011: one is not used quite as in its file.
     """
     hint = f"Fix it, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/organiser/environments.md."
     try:

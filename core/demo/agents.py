@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -22,19 +22,37 @@ SCORED = {
 """The agents of environments that the demo ranks by score; those that learn need only seconds."""
 
 
-def examples_upload(
-    owner: User, environments: Sequence[Environment], say: Callable[[str], None] = lambda _: None
-) -> list[Submission]:
-    """Upload the example players that are missing to every environment; return the new submissions.
+def examples_upload(owner: User, environments: Sequence[Environment], say: Callable[[str], None]) -> int:
+    """Upload the missing example players of every environment; return how many.
 
-    Those that learn first are left out, so that the first leaderboard comes soon.
+    say: gets a sentence about each player that is trained first, and one about the uploads of all.
     """
-    return list(_upload(owner, {environment: game_players(environment.slug) for environment in environments}, say))
+    count = 0
+    for environment in environments:
+        for player in players_of(environment):
+            name = player.replace("_", "-")
+            if Agent.objects.filter(environment=environment, name__iexact=name).exists():
+                continue
+            if EXAMPLES.get(player, Example()).weights:
+                say(f"{name} learns {environment} ...")
+            # The trained weights are kept with the demo's data.
+            archive = make_archive(
+                player, environment.slug, train=True, quiet=True, store=settings.DATA_DIR / "examples"
+            )
+            upload = SimpleUploadedFile("player.zip", archive, content_type="application/zip")
+            submission = agent_create(owner=owner, environment=environment, name=name, is_public=True, archive=upload)
+            opponents_set(agent=submission.agent, opponents=Opponents.EVERYONE)
+            count += 1
+    where = ", ".join(map(str, environments))
+    say(f"Example agents of {where}: {f'{count} uploaded' if count else 'already uploaded'}.")
+    return count
 
 
-def game_players(environment: str) -> list[str]:
-    """Return the names of the example players of a game that need no training."""
-    return [name for name in names(environment) if not EXAMPLES.get(name, Example()).weights]
+def players_of(environment: Environment) -> Sequence[str]:
+    """Return the example players for an environment; of a game only those without training, which are ready at once."""
+    if environment.is_scored:
+        return SCORED.get(environment.env_id, ())
+    return [name for name in names(environment.slug) if not EXAMPLES.get(name, Example()).weights]
 
 
 def images_follow_sandbox(note: Path, sandbox: str) -> int:
@@ -52,39 +70,3 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
             rebuilt += 1
     note.write_text(f"{sandbox}\n")
     return rebuilt
-
-
-def scored_upload(owner: User, environments: Sequence[Environment], say: Callable[[str], None]) -> list[Submission]:
-    """As `examples_upload`, for environments that are ranked by score. Agents that learn are trained, which `say` is
-    told."""
-    return list(_upload(owner, {environment: SCORED.get(environment.env_id, ()) for environment in environments}, say))
-
-
-def _upload(
-    owner: User, players: Mapping[Environment, Sequence[str]], say: Callable[[str], None]
-) -> Iterator[Submission]:
-    for environment, wanted in players.items():
-        for player in wanted:
-            if _is_here(environment, player):
-                continue
-            if EXAMPLES.get(player, Example()).weights:
-                say(f"{player.replace('_', '-')} learns {environment} ...")
-            # The trained weights are kept with the demo's data.
-            archive = make_archive(player, environment.slug, train=True, store=settings.DATA_DIR / "examples")
-            yield _create(owner, environment, player, archive)
-
-
-def _is_here(environment: Environment, player: str) -> bool:
-    return Agent.objects.filter(environment=environment, name__iexact=player.replace("_", "-")).exists()
-
-
-def _create(owner: User, environment: Environment, player: str, archive: bytes) -> Submission:
-    submission = agent_create(
-        owner=owner,
-        environment=environment,
-        name=player.replace("_", "-"),
-        is_public=True,
-        archive=SimpleUploadedFile("player.zip", archive, content_type="application/zip"),
-    )
-    opponents_set(agent=submission.agent, opponents=Opponents.EVERYONE)
-    return submission

@@ -16,7 +16,7 @@ from arena_kit.zips import zip_bytes
 from core.jobs.states import OPEN
 from core.links import absolute, page
 from core.models import Agent, Batch, BatchPurpose, Environment, JobState, Package, RolloutAgent, RolloutOutcome, User
-from core.rollouts.batches import AgentChoice, Wish, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.packages import package_upload
 from core.submissions.services import agent_create
 
@@ -37,7 +37,7 @@ def images_missing() -> str:
 
 
 class ApplicationDemo:
-    """Goes on with the application a little at a time; the rows say how far it is, so a restart goes on as well."""
+    """Goes on with the application a little at a time; the rows hold how far it is, so a restart goes on as well."""
 
     def __init__(self, organiser: User, owner: User, say: Callable[[str], None]) -> None:
         self._organiser, self._owner, self._say = organiser, owner, say
@@ -72,9 +72,9 @@ class ApplicationDemo:
     def _begin(self, environment: Environment) -> Batch:
         """Let the oracles work at all tasks once, and upload an agent that works at them for the board."""
         tasks = [task for task in environment.tasks.filter(is_current=True).select_related("file") if task.has_oracle]
-        wish = Wish(note="Each task's own script, in the demo.")
+        options = Options(note="Each task's own script, in the demo.")
         choice = AgentChoice(RolloutAgent.SCRIPTED, vision=True)
-        batch = batch_create(owner=self._owner, environment=environment, tasks=tasks, agent=choice, wish=wish)
+        batch = batch_create(owner=self._owner, environment=environment, tasks=tasks, agent=choice, options=options)
         if not Agent.objects.filter(environment=environment, owner=self._owner).exists():
             archive = SimpleUploadedFile("player.zip", make_archive(CLERK), content_type="application/zip")
             name = CLERK.replace("_", "-")

@@ -60,7 +60,7 @@ class Child:
 def port_is_free(host: str, port: int) -> bool:
     """Return whether a server can listen there."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As the server does: connections of the last run in TIME_WAIT do not block the port.
+        # Like the server: connections of the last run in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

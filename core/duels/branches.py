@@ -10,7 +10,7 @@ from django.db import transaction
 
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.scores import Interval, share_interval
-from core.duels.challenge_selectors import active_version, rival_hindrance
+from core.duels.challenge_selectors import active_version, rival_obstacle
 from core.duels.positions import Position, position_check
 from core.duels.selectors import NotStored, records_open
 from core.duels.services import duel_create
@@ -19,11 +19,11 @@ from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, Opponen
 from core.people.quotas import challenge_quota_check, owner_lock
 
 MATCHES = (2, 20, 100)
-"""How many matches a line may have: one with each agent in the first seat, or enough to value a position."""
+"""How many matches may go on: one with each agent in the first seat, or enough to value a position."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Continuation:
     """A duel that goes on from a position. worth: the first seat's share of the points there, by play of these two.
 
     distinct: the different matches, by which the interval is found; None before the end, or without the records.
@@ -58,7 +58,7 @@ def players_on(position: Position, agents: tuple[Agent, Agent], asker: User) -> 
         raise Refused("Choose two different agents.")
     for agent in agents:
         position_check(position, agent.environment)
-    return _line_player(agents[0], asker), _line_player(agents[1], asker)
+    return _player(agents[0], asker), _player(agents[1], asker)
 
 
 def duels_from(
@@ -86,19 +86,19 @@ def duels_from(
     return challenge
 
 
-def lines_of(position: Position, *, limit: int) -> list[Line]:
+def continuations_of(position: Position, *, limit: int) -> list[Continuation]:
     """Return what goes on from a position, newest first."""
     rows = Duel.objects.filter(origin=position.duel, origin_match=position.match, origin_ply=position.ply)
     rows = rows.select_related("player_1__agent", "player_2__agent").defer("log", "history").order_by("-pk")
-    return [_line(duel) for duel in rows[:limit]]
+    return [_continuation(duel) for duel in rows[:limit]]
 
 
-def _line(duel: Duel) -> Line:
-    """Return a line with what its matches say; those that repeat others count once in the interval."""
+def _continuation(duel: Duel) -> Continuation:
+    """Return a duel with the result of its matches; those that repeat others count once in the interval."""
     if duel.state != JobState.SUCCEEDED:
-        return Line(duel)
+        return Continuation(duel)
     worth = worth_of(duel)
-    return Line(duel) if worth is None else Line(duel, *worth)
+    return Continuation(duel) if worth is None else Continuation(duel, *worth)
 
 
 def worth_of(duel: Duel) -> tuple[Interval, int] | None:
@@ -117,13 +117,13 @@ def worth_of(duel: Duel) -> tuple[Interval, int] | None:
     return None
 
 
-def _line_player(agent: Agent, asker: User) -> Submission:
+def _player(agent: Agent, asker: User) -> Submission:
     """Return the version that plays. Raises Refused: of other people's agents, for what no challenge may ask either."""
     version = active_version(agent)
     if agent.owner_id != asker.pk:
         if agent.opponents == Opponents.NOBODY:
             raise Refused(f"The owner of {agent} does not let other people choose what it plays.")
-        if why := rival_hindrance(agent, version):
+        if why := rival_obstacle(agent, version):
             raise Refused(why)
     if version is None:
         raise Refused(f"{agent} has no version that may play at the moment.")

@@ -111,10 +111,10 @@ class Report:
 
 def active_version(agent: Agent) -> Submission | None:
     """Return the version that plays for an agent now, with its rating; None without one."""
-    return agent.submissions.active().select_related("rating").order_by("-number").first()
+    return Submission.objects.playing_for(agent).select_related("rating").first()
 
 
-def challenger_hindrance(agent: Agent, version: Submission | None) -> str:
+def challenger_obstacle(agent: Agent, version: Submission | None) -> str:
     """Return a sentence that says why an agent cannot challenge others now and what to do; empty when it can.
 
     version: the result of `active_version`.
@@ -133,7 +133,7 @@ def challenger_hindrance(agent: Agent, version: Submission | None) -> str:
     return ""
 
 
-def rival_hindrance(opponent: Agent, version: Submission | None) -> str:
+def rival_obstacle(opponent: Agent, version: Submission | None) -> str:
     """Return a sentence that says why other people may not ask for a duel with an agent now; empty when they may.
 
     version: the result of `active_version`.

@@ -17,9 +17,9 @@ from django.utils import timezone
 from core.duels.challenge_selectors import (
     active_version,
     challenge_rows,
-    challenger_hindrance,
+    challenger_obstacle,
     report_of,
-    rival_hindrance,
+    rival_obstacle,
     top_rivals,
 )
 from core.duels.services import duel_create
@@ -136,7 +136,7 @@ def _challenger(user: User, agent: Agent) -> Submission:
     if agent.owner_id != user.pk:
         raise Refused(f"{agent} is not yours: only its owner may challenge others with it.", field="agent")
     version = active_version(agent)
-    why = challenger_hindrance(agent, version)
+    why = challenger_obstacle(agent, version)
     if version is None or why:
         raise Refused(why, field="agent")
     return version
@@ -148,7 +148,7 @@ def _rival(agent: Agent, opponent: Agent) -> Submission:
     if opponent.owner_id == agent.owner_id:
         raise Refused(f"{opponent} is also yours: challenge another person's agent.", field="opponent")
     version = active_version(opponent)
-    why = rival_hindrance(opponent, version)
+    why = rival_obstacle(opponent, version)
     if version is None or why:
         raise Refused(why, field="opponent")
     return version

@@ -16,7 +16,7 @@ from core.models import Audience, Duel, DuelOutcome, JobState, Rating
 LOOKED_AT = 200
 """How many of the newest duels are compared."""
 LONGEST_SHOWN = 100
-"""The home page plays matches of games with at most so many steps."""
+"""The longest match, in steps, that the home page plays."""
 UPSET_SHARE = 0.4
 """A duel is an upset if its winner was expected to take less than this share of the points."""
 CLOSE_DISTANCE = 0.3
@@ -66,7 +66,7 @@ class _Compared(NamedTuple):
 
     @property
     def ratings(self) -> list[float]:
-        """Those that are known."""
+        """The known ones."""
         return [value for value in (self.rating_1, self.rating_2) if value is not None]
 
 

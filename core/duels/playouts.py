@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import QuerySet
@@ -87,7 +88,7 @@ def playouts_of(duel: Duel, number: int) -> Playouts | None:
     """Return the newest playouts of a match of which anything is or may come; None without any."""
     asked = _duels(duel, number)
     if not asked.exists():
-        # As for most matches, whose pages are then spared a query of many columns.
+        # Most matches have none, so their pages skip a wide query.
         return None
     rows = list(asked.select_related("player_1__agent", "player_2__agent").defer("log", "history"))
     useful = [row for row in rows if row.state not in (JobState.FAILED, JobState.CANCELLED)]
@@ -123,9 +124,8 @@ def _playout(row: Duel) -> Playout:
     if row.state != JobState.SUCCEEDED:
         return Playout(row, ply)
     key = f"worth of duel {row.pk} {row.records.name}".replace(" ", "-")
-    worth: tuple[Interval, int] | None = cache.get(key)
-    if worth is None:
-        worth = worth_of(row)
-        if worth is not None:
-            cache.set(key, worth, timeout=KEPT_SECONDS)
+    kept = cache.get(key)
+    worth = msgspec.convert(kept, tuple[Interval, int]) if kept is not None else worth_of(row)
+    if kept is None and worth is not None:
+        cache.set(key, msgspec.to_builtins(worth), timeout=KEPT_SECONDS)
     return Playout(row, ply) if worth is None else Playout(row, ply, *worth)

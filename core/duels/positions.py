@@ -95,7 +95,7 @@ def position_check(position: Position, environment: Environment) -> None:
         )
     tournament = position.duel.tournament
     if tournament is not None and tournament.results != Audience.PUBLIC:
-        # What goes on from a match tells its moves to everyone.
-        raise Refused("The results of this match are held back. It can go on once everyone may see them.")
+        # A duel that goes on from a match reveals its moves to everyone.
+        raise Refused("The results of this match are withheld. It can go on once everyone may see them.")
     if position.is_over:
         raise Refused("The match is over here. Go back some moves first.")

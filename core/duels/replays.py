@@ -65,7 +65,7 @@ def match_views(
 
 
 def replay_facts(job: Replayable, number: int) -> ReplayFacts:
-    """Return what a replay file says about a match besides its states."""
+    """Return the facts about a match that a replay file holds besides its states."""
     players: tuple[Submission | None, Submission]
     match job:
         case Duel():

@@ -12,9 +12,10 @@ from uuid import UUID
 from django.db.models import Q
 
 from arena_kit.upload.image_reference import is_image_name
-from core.duels.challenge_selectors import active_version, rival_hindrance
+from core.duels.challenge_selectors import active_version, rival_obstacle
 from core.errors import Refused
 from core.models import Environment, JobState, Submission, SubmissionForm, User
+from core.models.agent import SubmissionQuerySet
 from core.models.run import KEY_CHARACTERS
 from core.people.rights import may
 
@@ -151,7 +152,7 @@ def _player(version: str, environment: Environment, caller: User, *, field: str)
         raise Refused(f"{submission} plays {agent.environment}, not {environment}.", field=field)
     if agent.owner_id != caller.pk and not may(caller, OTHERS):
         newest = active_version(agent)
-        if why := rival_hindrance(agent, newest):
+        if why := rival_obstacle(agent, newest):
             raise Refused(why, field=field, code=NOT_READY)
         if submission != newest:
             raise Refused(
@@ -170,15 +171,13 @@ def _named(version: str, caller: User, field: str) -> Submission:
     if kind == "submission" and value:
         found = rows.filter(_identified(value)).first()
     elif kind == "agent" and value.isascii() and value.isdigit() and len(value) < 19:
-        found = rows.active().filter(agent=int(value)).order_by("-number").first()
+        found = rows.playing_for(int(value)).first()
     elif image := IMAGE.fullmatch(version):
-        same = rows.filter(_has_image(image["digest"]), deleted_at=None).order_by("-pk")
-        found = same.filter(agent__owner=caller).first() or same.first()
+        found = _newest(rows.filter(_has_image(image["digest"])), caller)
         if found is None:
             raise Refused(f"This arena has no image with this digest. {NO_FOREIGN}", field=field, code=UNKNOWN)
     elif is_image_name(version):
-        same = rows.filter(image_name=version, deleted_at=None).order_by("-pk")
-        found = same.filter(agent__owner=caller).first() or same.first()
+        found = _newest(rows.filter(image_name=version), caller)
         if found is None:
             raise Refused(f"No version was submitted as the image {version}. {NO_FOREIGN}", field=field, code=UNKNOWN)
     else:
@@ -191,6 +190,13 @@ def _named(version: str, caller: User, field: str) -> Submission:
     if found is None:
         raise Refused("This arena has no such version that plays.", field=field, code=UNKNOWN)
     return found
+
+
+def _newest(rows: SubmissionQuerySet, caller: User) -> Submission | None:
+    """Return the caller's newest version among some that may play, or one that may not, or else that of others."""
+    rows = rows.filter(deleted_at=None).order_by("-pk")
+    own = rows.filter(agent__owner=caller)
+    return own.valid().first() or own.first() or rows.valid().first() or rows.first()
 
 
 def _has_image(digest: str) -> Q:

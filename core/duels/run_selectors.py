@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from django.db.models import QuerySet
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
-from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.environment.records import Fault
-from arena_kit.environment.replay import step_count
+from arena_kit.environment.replay import step_counts
 from core.duels.selectors import NotStored, records_open, spec_get
-from core.jobs.lifecycle import HISTORY_LIMIT
+from core.jobs.states import OPEN
 from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, JobFault, JobState, Run, User
 
 
@@ -21,8 +20,7 @@ from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, 
 class RunState:
     """Where a run is.
 
-    cancel_code: why it was cancelled. error: for a person, of one that failed or was cancelled. sequence: grows with
-    every change; two equal ones are the same state.
+    cancel_code: why it was cancelled. error: for a person, of one that failed or was cancelled.
     """
 
     run_id: int
@@ -31,11 +29,10 @@ class RunState:
     error: str
     match_count: int
     matches_done: int
-    sequence: int
 
     @property
     def is_over(self) -> bool:
-        return self.state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+        return self.state not in OPEN
 
     @property
     def is_timed_out(self) -> bool:
@@ -92,7 +89,7 @@ def run_environment(run: Run) -> Environment:
 
 def run_states(ids: Collection[int]) -> dict[int, RunState]:
     """Return the states of runs by id; a run that is gone is left out."""
-    fields = ("run_id", "state", "cancel_code", "public_error", "history")
+    fields = ("run_id", "state", "cancel_code", "public_error")
     duels = Duel.objects.filter(run__in=ids).order_by().only(*fields, "match_count", "matches_done")
     evaluations = Evaluation.every.filter(run__in=ids).order_by()
     evaluations = evaluations.only(*fields, "fault", "episode_count", "episodes_done")
@@ -110,15 +107,9 @@ def run_state(job: Duel | Evaluation) -> RunState:
         count, done = job.episode_count, job.episodes_done
         if state is JobState.FAILED and job.fault == JobFault.PLAYER:
             state = JobState.SUCCEEDED
-    steps = count + 3
-    if job.is_over:
-        sequence = (HISTORY_LIMIT + 1) * steps
-    else:
-        begun = 2 + done if state is JobState.RUNNING else 1
-        sequence = len(job.history) * steps + begun
     # An earlier attempt's fault is not news of a run that waits for the next one.
     error = job.public_error if state in (JobState.FAILED, JobState.CANCELLED) else ""
-    return RunState(job.run_id, state, job.cancel_code, error, count, done, sequence)
+    return RunState(job.run_id, state, job.cancel_code, error, count, done)
 
 
 def run_result(run: Run) -> RunResult | None:
@@ -136,7 +127,7 @@ def run_result(run: Run) -> RunResult | None:
             if (first := next(forfeits, None)) is not None:
                 # Further lines are a trace, which quotes source code.
                 errors[player] = archive.match(first.number).error.partition("\n")[0]
-        steps = _steps(duel, archive)
+        steps = sum(step_counts(spec_get(duel), duel.seed, (match.moves for match in archive.index)))
     winner = {DuelOutcome.PLAYER_1: run.player_1_name, DuelOutcome.PLAYER_2: run.player_2_name}
     return RunResult(
         winner=winner.get(DuelOutcome(duel.outcome), ""),
@@ -165,17 +156,6 @@ def _side(run: Run, player: int, score: float, wins: int, errors: int, error: st
     words = run.player_words[player] if player < len(run.player_words) else {}
     label, metadata = words.get("version", ""), words.get("metadata", {})
     return RunSide(run.names[player], score, wins, errors, error, label, metadata)
-
-
-def _steps(duel: Duel, archive: DuelArchive) -> int:
-    """Return the steps of all matches. Raises NotStored and ArenaEnvironmentError.
-
-    A step of simultaneous moves has several actions, so such matches are played again.
-    """
-    spec, first = spec_get(duel), archive.match(1)
-    if step_count(spec, first) == len(first.actions):
-        return sum(match.moves for match in archive.index)
-    return sum(step_count(spec, match) for match in archive.matches())
 
 
 def _seconds(job: Duel | Evaluation) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from tempfile import SpooledTemporaryFile
@@ -17,7 +17,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from core.files.removed import removed_on
 from core.jobs.lines import line, of_line
-from core.models import Duel, JobState, PlayedJob, Validation
+from core.models import Agent, Duel, JobState, PlayedJob, Validation
 
 GROUPS = ("player_1", "player_2", "draw", "player_1_error", "player_2_error")
 """Kinds of results, in the order in which pages show them."""
@@ -140,6 +140,17 @@ def records_without_traces(job: PlayedJob, players: Sequence[int]) -> IO[bytes]:
     return copy
 
 
+def records_shown(duel: Duel, may_read: Callable[[Agent], bool]) -> IO[bytes]:
+    """Return a duel's records without the traces of agents whose source the viewer may not read. Raises NotStored."""
+    players = ((duel.player_1, duel.player_1_errors), (duel.player_2, duel.player_2_errors))
+    hidden = [place for place, (player, errors) in enumerate(players) if errors and not may_read(player.agent)]
+    if hidden:
+        return records_without_traces(duel, hidden)
+    if not duel.records:
+        raise NotPlayed(_why_not_played(duel))
+    return file_get(duel.records, "The records of this duel are")
+
+
 @contextmanager
 def file_open(field: FieldFile, what: str) -> Iterator[IO[bytes]]:
     """Open a stored file. what: the start of the sentence for a missing file. Raises NotStored."""
@@ -151,7 +162,7 @@ def file_open(field: FieldFile, what: str) -> Iterator[IO[bytes]]:
 
 
 def file_get(field: FieldFile, what: str) -> IO[bytes]:
-    """As `file_open`, but the caller closes the file."""
+    """Like `file_open`, but the caller closes the file."""
     if not field:
         raise NotStored(f"{what} not there.")
     if day := removed_on(field.name):

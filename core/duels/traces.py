@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from arena_kit.environment.records import MatchRecord
-from arena_kit.referee.printed import trace_in
+from arena_kit.referee.output import trace_in
 from arena_kit.text import plain_text
 from core.duels.selectors import NotStored, file_get
 from core.models import PlayedJob

@@ -19,7 +19,7 @@ def versions_testable(agent: Agent) -> list[Submission]:
     return list(rows.select_related("agent__environment").order_by("-number"))
 
 
-def hindrance_of_tests(agent: Agent) -> str:
+def version_test_obstacle(agent: Agent) -> str:
     """Return a sentence that says why no versions of an agent can be tested now; empty when they can."""
     environment = agent.environment
     if environment.seats != 2:
@@ -42,7 +42,7 @@ def version_test_create(*, user: User, submission: Submission, against: Submissi
         locked = owner_lock(user)
         if agent.owner_id != locked.pk or against.agent_id != agent.pk:
             raise Refused(f"Only the owner of {agent} may test its versions, and only against each other.")
-        if why := hindrance_of_tests(agent):
+        if why := version_test_obstacle(agent):
             raise Refused(why)
         if submission == against:
             raise Refused("Choose two versions that differ.", field="against")

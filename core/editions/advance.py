@@ -10,7 +10,7 @@ from core.editions import services as editions
 from core.editions.follow import follow
 from core.jobs.apart import apart
 from core.models import Environment
-from core.tournaments.registrations import registration_tell
+from core.tournaments.registrations import registration_notify
 
 
 def environment_advance(environment: Environment, *, now: datetime) -> None:
@@ -19,7 +19,7 @@ def environment_advance(environment: Environment, *, now: datetime) -> None:
     with apart(f"What follows from the ledger of {environment}"):
         follow(environment)
     with apart(f"Word of open registrations of {environment}"):
-        registration_tell(environment=environment, now=now)
+        registration_notify(environment=environment, now=now)
     planned.planned_begin(environment, now=now)
     steps = [(row, partial(progress.tournament_step, row, now=now)) for row in progress.running(environment.pk)]
     steps += [(row, partial(progress.cancelled_refresh, row)) for row in progress.outdated_cancelled(environment.pk)]

@@ -30,7 +30,7 @@ from core.models import (
     Submission,
     Tournament,
 )
-from core.ratings.ledger_sums import sums_hold
+from core.ratings.ledger_sums import sums_lock
 from core.ratings.services import ratings_replace
 
 FIT_EVERY = timedelta(minutes=2)
@@ -78,7 +78,7 @@ def ratings_refresh(environment: Environment, *, ended: Tournament | None = None
     found.pool.fit_seconds = time.perf_counter() - started
     with transaction.atomic():
         # Live ratings may have changed during the fit; now they are locked.
-        sums_hold(environment)
+        sums_lock(environment)
         live = _live(environment)
         for row in found.ratings:
             row.live = round(live.get(row.submission_id, START), DIGITS)
@@ -95,7 +95,7 @@ def compute(environment: Environment, *, at: datetime | None = None, among: Coll
     """
     if at is None:
         with transaction.atomic():
-            sums = sums_hold(environment)
+            sums = sums_lock(environment)
             pairs, live = _pairs(environment), _live(environment)
         # A worker's clock may be ahead of the database's, and no result may be later than the moment of the fit.
         clock = Environment.objects.annotate(now=Now()).get(pk=environment.pk).now

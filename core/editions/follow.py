@@ -21,7 +21,7 @@ from django.db.models import F
 
 from arena_kit.ranking.standings import DuelResult, Standing, by_rating, standings
 from core.editions.results import LedgerDuel, between, counted, of_players, played, results_of, until
-from core.editions.sums import Struck, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
+from core.editions.sums import Strike, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
 from core.models import (
     Environment,
     LedgerChange,
@@ -32,7 +32,7 @@ from core.models import (
     TournamentState,
 )
 from core.ratings.ledger import ledger_adopt, ledger_change, ledger_version
-from core.ratings.ledger_sums import sums_hold, sums_save
+from core.ratings.ledger_sums import sums_lock, sums_save
 from core.tournaments.services import STANDING_FIELDS, standings_save
 
 Kind = LedgerChange.Kind
@@ -47,7 +47,7 @@ def follow(environment: Environment) -> LedgerSums:
     """Bring an environment up to date with its ledger; without a change that takes three short queries."""
     version = ledger_version(environment.pk)
     with transaction.atomic():
-        sums = sums_hold(environment)
+        sums = sums_lock(environment)
         # Another worker may have done this, or more, in the meantime.
         if sums.version < version:
             _follow(environment, sums, version)
@@ -68,14 +68,14 @@ def standings_refresh(tournament: Tournament) -> int:
     """Make the table of an automatic tournament anew; return how many of its rows differed."""
     follow(tournament.environment)
     with transaction.atomic():
-        sums = sums_hold(tournament.environment)
+        sums = sums_lock(tournament.environment)
         return _table_anew(tournament, sums.version)
 
 
 def ladder_rank(tournament: Tournament) -> int:
     """Rank the table of a ladder by the current ratings and participants; return how many of its rows changed."""
     with transaction.atomic():
-        sums_hold(tournament.environment)
+        sums_lock(tournament.environment)
         Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
         return _table_write(tournament, [])
 
@@ -133,7 +133,7 @@ def _tables_follow(
     tournaments: Mapping[int, Tournament],
     new: Iterable[LedgerDuel],
     others: Changes,
-    struck: Iterable[Struck],
+    struck: Iterable[Strike],
     sums: LedgerSums,
     version: int,
 ) -> None:

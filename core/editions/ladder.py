@@ -97,8 +97,7 @@ def ladder_step(tournament: Tournament, *, now: datetime) -> None:
 
 
 def _is_on(tournament: Tournament) -> bool:
-    """Return whether the environment still plays a ladder by the same rules; after a change of rules another one
-    begins."""
+    """Return whether the environment still plays a ladder by the same rules; after a change another one begins."""
     environment = tournament.environment
     versions = tournament.duels.order_by("-number").values_list("environment_version", flat=True)
     return environment.play == Play.LADDER and versions.first() in (None, environment.spec_id)
@@ -132,8 +131,8 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
     """Choose a round if too few duels are in line; return why nothing is played, or an empty text."""
     if ladder.environment.closed_because:
         return ladder.environment.closed_because
-    is_held = ExpressionWrapper(ON_HOLD, output_field=BooleanField())
-    rows = ladder.duels.filter(state__in=OPEN).values_list(is_held, "state", "player_1", "player_2")
+    is_on_hold = ExpressionWrapper(ON_HOLD, output_field=BooleanField())
+    rows = ladder.duels.filter(state__in=OPEN).values_list(is_on_hold, "state", "player_1", "player_2")
     coming = Counter((one, other) for _, _, one, other in rows)
     # A duel on hold may stay so for days: meanwhile its players meet others.
     open_ = [row for is_on_hold, *row in rows if not is_on_hold]

@@ -44,7 +44,7 @@ def lens_try(environment: Environment) -> None:
 
 
 def lens_follow(environment: Environment, *, fitted_at: datetime) -> None:
-    """Refresh a lens that is older than the last fit, e.g. because a worker died, unless an alarm says it failed."""
+    """Refresh a lens that is older than the last fit, e.g. because a worker died, unless an alarm reports that."""
     if Lens.objects.filter(environment=environment, computed_at__gte=fitted_at).exists():
         return
     if not Alarm.objects.filter(key=_alarm_key(environment), settled_at=None).exists():

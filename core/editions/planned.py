@@ -32,7 +32,7 @@ def _begin(tournament: Tournament, *, now: datetime) -> None:
     try:
         tournament_begin(tournament, now=now)
     except NotYet:
-        logger.info("%s has been put off.", tournament)
+        logger.info("%s has been delayed.", tournament)
     except Refused as refusal:
         if tournament_call_off(tournament=tournament, reason=str(refusal)):
             logger.warning("%s is called off: %s", tournament, refusal)

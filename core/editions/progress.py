@@ -44,7 +44,7 @@ from core.tournaments.rounds import (
     duels_strike,
     last_round,
     leaving_forget,
-    tournament_hold,
+    tournament_lock,
     tournament_open,
 )
 from core.tournaments.seeding import seeded
@@ -116,23 +116,23 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
     Raises NotYet when it is not due, and Refused when it cannot be played.
     """
     with transaction.atomic():
-        held = tournament_hold(tournament)
-        if held.starts_at is not None and held.starts_at > now:
-            raise NotYet(f"{held} begins on {moment(held.starts_at)}; change that, or wait.")
-        submissions = seeded(held)
+        locked = tournament_lock(tournament)
+        if locked.starts_at is not None and locked.starts_at > now:
+            raise NotYet(f"{locked} begins on {moment(locked.starts_at)}; change that, or wait.")
+        submissions = seeded(locked)
         try:
-            played = format_of(held)
+            played = format_of(locked)
             played.check(len(submissions))
         except Impossible as problem:
             raise Refused(str(problem)) from None
         tournament_open(
-            tournament=held,
+            tournament=locked,
             submissions=submissions,
             settings=format_settings(played),
-            seed=held.seed or secrets.randbelow(2**31),
+            seed=locked.seed or secrets.randbelow(2**31),
             now=now,
         )
-    tournament_step(held, now=now)
+    tournament_step(locked, now=now)
     tournament.refresh_from_db()
     return tournament
 
@@ -175,8 +175,8 @@ def outdated_cancelled(environment_id: int) -> list[Tournament]:
 def cancelled_refresh(tournament: Tournament) -> None:
     """Make the table of a cancelled tournament anew, locked against further strikes."""
     with transaction.atomic():
-        held = tournament_hold(tournament)
-        standings_refresh(held)
+        locked = tournament_lock(tournament)
+        standings_refresh(locked)
 
 
 def standings_refresh(tournament: Tournament) -> int:
@@ -195,19 +195,19 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
     ends: whether to end it in that case.
     """
     with transaction.atomic():
-        held = tournament_hold(tournament)
-        if held.state != TournamentState.RUNNING:
+        locked = tournament_lock(tournament)
+        if locked.state != TournamentState.RUNNING:
             return False
-        plan, struck_count = _taken_back(held)
+        plan, struck_count = _taken_back(locked)
         # Duels that cannot be played would be void, and drawn again at every step.
-        is_halted = bool(plan.play) and not held.environment.is_available
-        shortfall = held.environment.unavailable_sentence if is_halted else ""
-        if shortfall != held.shortfall:
-            Tournament.objects.filter(pk=held.pk).update(shortfall=shortfall)
+        is_halted = bool(plan.play) and not locked.environment.is_available
+        shortfall = locked.environment.unavailable_sentence if is_halted else ""
+        if shortfall != locked.shortfall:
+            Tournament.objects.filter(pk=locked.pk).update(shortfall=shortfall)
         play = () if is_halted else plan.play
         known = strengths({player for order in play for player in order.players})
         duels_draw(
-            tournament=held,
+            tournament=locked,
             pairings=[
                 Pairing(
                     order.round,
@@ -222,15 +222,15 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
         )
         if play:
             # Planned again with the duels just created.
-            plan = plan_of(held)
-        _write(held, plan)
+            plan = plan_of(locked)
+        _write(locked, plan)
         if ends and plan.is_finished:
             # Participants taken out after the last duel had nothing left to leave.
-            held.participants.filter(left_after=None).exclude(withdrawn_at=None).update(withdrawn_at=None)
-            tournament_finish(tournament=held)
+            locked.participants.filter(left_after=None).exclude(withdrawn_at=None).update(withdrawn_at=None)
+            tournament_finish(tournament=locked)
         if struck_count:
             # Last, because the holder of the ledger must not wait for another row.
-            ledger_change(environment_id=held.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=held)
+            ledger_change(environment_id=locked.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=locked)
         return plan.is_finished
 
 

@@ -43,7 +43,7 @@ def counted(tournament: Tournament) -> QuerySet[LedgerEntry]:
 def rated(environment: Environment, *, at: datetime | None = None) -> QuerySet[LedgerEntry]:
     """The entries that count for ratings: of rated tournaments with public results.
 
-    Held-back results would be revealed by ratings; once released they count as if they always had. at: the entries as
+    Withheld results would be revealed by ratings; once released they count as if they always had. at: the entries as
     of that moment, without later strikes; which tournaments count is decided as of today.
     """
     rows = LedgerEntry.objects.filter(duel__tournament__environment=environment)

@@ -31,9 +31,9 @@ from core.models import Alarm, Environment, Play, Submission, Tournament, Tourna
 from core.moderation.services import quarantine_where_due
 from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
-from core.ratings.services import moment_tell, ratings_failed
+from core.ratings.services import moment_notify, ratings_failed
 from core.tournaments.selectors import next_edition
-from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
+from core.tournaments.services import EditionTaken, asked_key, tournament_create, tournament_finish
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
         start_if_due(environment, now=now)
     elif running.is_ladder:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
-    moment_tell(environment=environment)
+    moment_notify(environment=environment)
 
 
 def leave_where_due(tournament: Tournament) -> None:
@@ -118,8 +118,7 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
 
 
 def _has_recovered(environment: Environment) -> bool:
-    """Return whether an alarm is raised although the ratings are up to date, e.g. because the failing duel was
-    struck."""
+    """Return whether an alarm rings although the ratings are up to date, e.g. after the failing duel was struck."""
     was_called = Alarm.objects.filter(key=_alarm_key(environment), settled_at=None).exists()
     return was_called and not fits.ratings_are_outdated(environment)
 
@@ -131,7 +130,7 @@ def _alarm_key(environment: Environment) -> str:
 def start_if_due(environment: Environment, *, now: datetime) -> Tournament | None:
     """Start the next edition if at least two agents can play and the set of submissions has changed since the last one.
 
-    Or start the ladder, or nothing, as the environment says. A cancelled edition counts as the last one, because an
+    Or start the ladder, or nothing, as the environment is set. A cancelled edition counts as the last one, because an
     organiser who cancels an edition does not want the same one again.
     """
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
@@ -162,24 +161,20 @@ def edition_ask(*, environment: Environment) -> None:
 
 
 def start_where_asked(environment: Environment) -> None:
-    """Start the edition that an organiser has asked for; an alarm says why one cannot start any more."""
+    """Start the edition that an organiser has asked for; an alarm gives the reason when one cannot start any more."""
     asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
-    key = f"edition-of-{environment.slug}"
     with transaction.atomic():
         # Together, so that an order is carried out once, whichever worker dies.
         if not asked.update(start_asked_at=None):
             return
         try:
-            tournament = start_now(environment)
+            logger.info("Started %s.", start_now(environment))
         except Refused as refusal:
             alarm_raise(
-                key=key,
+                key=asked_key(environment),
                 message=f"The edition of {environment} that an organiser asked for has not begun. {refusal}",
                 address=page("environment", environment.slug),
             )
-        else:
-            alarm_settle(key=key)
-            logger.info("Started %s.", tournament)
 
 
 def start_now(environment: Environment) -> Tournament:

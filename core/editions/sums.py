@@ -36,7 +36,7 @@ CHECKPOINT_EVERY = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class Strike:
     """A struck duel that the sums still contain.
 
     version: of the ledger when its result came in; None if it has none, so that no live rating contains it.
@@ -48,19 +48,19 @@ class Struck:
     version: int | None
 
 
-def struck_in(tournaments: Collection[int] | None, environment: Environment) -> list[Struck]:
+def struck_in(tournaments: Collection[int] | None, environment: Environment) -> list[Strike]:
     """The strikes in these tournaments that have not been followed yet; None: in all of the environment."""
     rows = LedgerVoid.objects.filter(duel__tournament__environment=environment, followed=None)
     if tournaments is not None:
         rows = rows.filter(duel__tournament__in=tournaments)
     columns = ("pk", "duel__tournament", "duel__player_1", "duel__player_2", "duel__ledger_change__version")
     return [
-        Struck(void, tournament, frozenset((one, other)), version)
+        Strike(void, tournament, frozenset((one, other)), version)
         for void, tournament, one, other, version in rows.order_by("pk").values_list(*columns)
     ]
 
 
-def strikes_followed(struck: Iterable[Struck]) -> None:
+def strikes_followed(struck: Iterable[Strike]) -> None:
     """Note that these strikes have been followed."""
     FollowedStrike.objects.bulk_create([FollowedStrike(void_id=row.void) for row in struck], ignore_conflicts=True)
 
@@ -77,7 +77,7 @@ def sums_add(environment: Environment, sums: LedgerSums, new: Collection[LedgerD
 
 
 def sums_correct(
-    environment: Environment, sums: LedgerSums, version: int, *, struck: Collection[Struck], released: Collection[int]
+    environment: Environment, sums: LedgerSums, version: int, *, struck: Collection[Strike], released: Collection[int]
 ) -> datetime | None:
     """Make anew what struck duels and released tournaments change; return when the newest result read was written."""
     duels = Tournament.objects.filter(pk__in=released)

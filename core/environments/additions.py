@@ -40,8 +40,8 @@ REFUSED_SECONDS = 600
 TRIAL_SECONDS = 60
 """How long a trial whose process is killed keeps others waiting; one that lives ends sooner."""
 PATIENCE_SECONDS = 10.0
-"""How long a submission waits for its turn."""
-TURN = "environment-trial"
+"""How long a submission waits for the trial of another one."""
+TRIAL_LOCK = "environment-trial"
 NOT_ADDED = "not_added"
 BUSY = "The arena is trying another new environment. Try again in a minute."
 
@@ -86,7 +86,7 @@ def environment_add(*, env_id: str) -> Environment:
     slug = kept_slug(env_id)
     if Environment.objects.filter(slug=slug).exclude(env_id=env_id).exists():
         slug = kept_slug(env_id, is_taken=True)
-    with _turn(env_id) as known:
+    with _trial_lock(env_id) as known:
         if known is not None:
             return known
         file = _described(env_id, slug)
@@ -188,14 +188,14 @@ def _fresh(before: datetime) -> QuerySet[SeedList]:
 
 
 @contextmanager
-def _turn(env_id: str) -> Iterator[Environment | None]:
-    """Wait for the turn to try an environment; yield the environment if another submission adds it meanwhile.
+def _trial_lock(env_id: str) -> Iterator[Environment | None]:
+    """Lock the trial of environments; yield the environment if another submission adds it meanwhile.
 
     One is tried at a time, whatever the number of senders: each takes up to half a minute of a processor. Raises
     QuotaExceeded if it takes too long.
     """
     until = time.monotonic() + PATIENCE_SECONDS
-    while not cache.add(TURN, True, TRIAL_SECONDS):
+    while not cache.add(TRIAL_LOCK, True, TRIAL_SECONDS):
         known = Environment.objects.filter(env_id=env_id).first()
         if known is not None:
             yield known
@@ -206,7 +206,7 @@ def _turn(env_id: str) -> Iterator[Environment | None]:
     try:
         yield Environment.objects.filter(env_id=env_id).first()
     finally:
-        cache.delete(TURN)
+        cache.delete(TRIAL_LOCK)
 
 
 def _described(env_id: str, slug: str) -> str:

@@ -20,7 +20,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.holding import duels_try_again, failing_key
 from core.errors import Refused
 from core.jobs.control import job_cancel_if_open
-from core.jobs.lifecycle import from_now, job_fail, job_postpone, jobs_go_on
+from core.jobs.lifecycle import from_now, job_delay, job_fail, jobs_go_on
 from core.jobs.states import OPEN, wait_until
 from core.jobs.waits import UNAVAILABLE_CODE
 from core.jobs.worker import worker_name
@@ -85,9 +85,9 @@ def duels_delay(*, environment: Environment) -> int:
     return wait_until(_duels(environment), moment=moment, code=UNAVAILABLE_CODE, error=error)
 
 
-def duel_postpone(*, duel: Duel, environment: Environment, log: str) -> None:
+def duel_delay(*, duel: Duel, environment: Environment, log: str) -> None:
     """Give a running duel back because its environment is not available, and delay the others of the environment."""
-    job_postpone(job=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
+    job_delay(job=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
     # One look of one worker is enough for all of them.
     duels_delay(environment=environment)
 

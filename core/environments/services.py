@@ -7,6 +7,7 @@ from collections.abc import Collection
 from django.db import transaction
 
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.kits import runs_by_id
 from core.environments.availability import RETIRED, picture_of
 from core.errors import Refused
 from core.evaluations.seeds import seed_lists_ensure
@@ -60,7 +61,7 @@ def environment_sync(
             create_defaults={
                 **rules,
                 **choices,
-                "takes_scripts": _can_be_made_by_id(spec),
+                "takes_scripts": runs_by_id(spec),
                 "takes_players": takes_players,
             },
         )
@@ -69,11 +70,6 @@ def environment_sync(
             if before is not None and before.version != environment.version:
                 evaluations_renew(environment=environment, reason="The rules have changed: it is evaluated again.")
     return environment, is_new
-
-
-def _can_be_made_by_id(spec: EnvironmentSpec) -> bool:
-    """Return whether a script can make the environment: it knows only a Gymnasium id and passes no arguments."""
-    return spec.gymnasium is not None and not spec.gymnasium.arguments
 
 
 def environment_close(*, environment: Environment) -> None:

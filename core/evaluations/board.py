@@ -119,7 +119,7 @@ def board_page(environment: Environment, filters: BoardFilter, *, offset: int = 
     text = repr((BoardRow.__slots__, environment.pk, filters, offset, limit))
     key = f"board:{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
     started = time.perf_counter()
-    page = cached(key, lambda: _page(environment, filters, offset, limit))
+    page = cached(key, BoardPage, lambda: _page(environment, filters, offset, limit))
     sort = filters.sort if filters.sort in SORTS else DEFAULT_SORT
     leaderboard_asked(env_id=environment.env_id, sort=sort, seconds=time.perf_counter() - started)
     return page
@@ -127,7 +127,7 @@ def board_page(environment: Environment, filters: BoardFilter, *, offset: int = 
 
 def board_rank(evaluation: Evaluation) -> int | None:
     """Return the rank of an evaluation, at most a second old; None when it is not on the board."""
-    return cached(f"board-rank:{evaluation.pk}", lambda: _rank(evaluation.pk))
+    return cached(f"board-rank:{evaluation.pk}", int | None, lambda: _rank(evaluation.pk))
 
 
 def environments_with_boards() -> list[Environment]:

@@ -12,7 +12,7 @@ from arena_kit.ranking.scores import summarise_scores
 from core.duels.selectors import NotStored
 from core.errors import Refused
 from core.evaluations.episodes import practice_results, seeds_hidden
-from core.evaluations.news import evaluation_ended
+from core.evaluations.notices import evaluation_ended
 from core.evaluations.selectors import evaluation_to_stand_with, is_evaluated, ranking_list, submissions_to_rank
 from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.control import job_cancel_if_open

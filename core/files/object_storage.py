@@ -20,7 +20,7 @@ from django.core.files.storage import Storage
 from django.utils.deconstruct import deconstructible
 from django.utils.encoding import filepath_to_uri
 
-from core.files.object_place import ObjectPlace
+from core.files.buckets import Bucket
 
 FULL = frozenset({"XMinioStorageFull", "QuotaExceeded", "InsufficientStorage", "InsufficientCapacity"})
 """Error codes of stores that have no more room; S3 itself has no such code."""
@@ -48,8 +48,8 @@ class ObjectStorage(Storage):
     Every method raises FileNotFoundError, PermissionError or another OSError, as those of the local store do.
     """
 
-    def __init__(self, *, place: ObjectPlace) -> None:
-        self._place = place
+    def __init__(self, *, bucket: Bucket) -> None:
+        self._bucket = bucket
         self._clients: dict[int, Any] = {}
 
     @property
@@ -59,17 +59,17 @@ class ObjectStorage(Storage):
         if client is None:
             client = Session().create_client(
                 "s3",
-                region_name=self._place.region,
-                endpoint_url=self._place.endpoint,
-                aws_access_key_id=self._place.key,
-                aws_secret_access_key=self._place.secret,
+                region_name=self._bucket.region,
+                endpoint_url=self._bucket.endpoint,
+                aws_access_key_id=self._bucket.key,
+                aws_secret_access_key=self._bucket.secret,
                 config=CONFIG,
             )
             self._clients = {os.getpid(): client}
         return client
 
     def _at(self, name: str) -> dict[str, str]:
-        return {"Bucket": self._place.bucket, "Key": f"{self._place.prefix}{name}"}
+        return {"Bucket": self._bucket.name, "Key": f"{self._bucket.prefix}{name}"}
 
     def _head(self, name: str) -> dict[str, Any]:
         with _as_os_errors(name):
@@ -146,7 +146,7 @@ class ObjectStorage(Storage):
         """Return the names of files of a folder that were stored before a moment."""
         found = self._at(f"{folder}/")["Key"]
         return [
-            one["Key"].removeprefix(self._place.prefix)
+            one["Key"].removeprefix(self._bucket.prefix)
             for page in self._pages(found, Delimiter="/")
             for one in page.get("Contents", ())
             if one["LastModified"] < moment
@@ -155,7 +155,7 @@ class ObjectStorage(Storage):
     def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
         with _as_os_errors(prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._place.bucket, Prefix=prefix, **more
+                Bucket=self._bucket.name, Prefix=prefix, **more
             )
             yield from pages
 

@@ -1,4 +1,4 @@
-"""Names of files that retention has deleted; their rows still say that there was a file."""
+"""Names of files that retention has deleted; their rows still show that there was a file."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core.files import File
-from django.core.files.storage import FileSystemStorage
+from django.core.files.storage import FileSystemStorage, default_storage
 
 ABANDONED_SECONDS = 24 * 3600.0
 """Age at which an unstored upload counts as abandoned by its process."""
@@ -31,6 +31,15 @@ def incoming_sweep(*, now: float | None = None) -> int:
                 path.unlink()
                 count += 1
     return count
+
+
+def may_be_stored(name: str) -> bool:
+    """Return whether the store has a file, or does not answer: reading or deleting it reports what is wrong."""
+    try:
+        return bool(default_storage.exists(name))
+    # Each store raises its own errors.
+    except Exception:
+        return True
 
 
 class LocalStorage(FileSystemStorage):

@@ -38,5 +38,5 @@ class apart:  # noqa: N801  (it reads as a statement: with apart(row))
                 try:
                     self._otherwise()
                 except Exception:
-                    logger.exception("%s could not be put off either.", self._what)
+                    logger.exception("%s could not be delayed either.", self._what)
         return isinstance(error, Exception)

@@ -60,7 +60,7 @@ class EvaluationArtifacts:
 def evaluation_stored(
     *, job: Evaluation | Validation, record: EvaluationRecord | None, player_log: str, digest: str
 ) -> Iterator[EvaluationArtifacts]:
-    """As `artifacts_stored`, for episodes. record: None for a script. digest: content id of the image that played."""
+    """Like `artifacts_stored`, for episodes. record: None for a script. digest: content id of the image that played."""
     with _storing(job) as store:
         records = "" if record is None else _store_records(store, record)
         log = store("player.log", ContentFile(player_log.encode("utf-8", "replace"))) if player_log else ""
@@ -69,7 +69,7 @@ def evaluation_stored(
 
 @contextlib.contextmanager
 def files_stored(*, job: Job, files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
-    """As `artifacts_stored`, for files by field of the row; yields their storage names."""
+    """Like `artifacts_stored`, for files by field of the row; yields their storage names."""
     with _storing(job) as store:
         names = {}
         for field, path in files.items():
@@ -98,7 +98,7 @@ def artifacts_stored(
 
 @contextlib.contextmanager
 def sbom_stored(*, build: Build, document: bytes) -> Iterator[str]:
-    """As `artifacts_stored`, for a build's bill of materials; yields its name, empty without a document."""
+    """Like `artifacts_stored`, for a build's bill of materials; yields its name, empty without a document."""
     with _storing(build) as store:
         yield store("sbom.json", ContentFile(document)) if document else ""
 
@@ -161,7 +161,7 @@ def artifacts_sweep() -> int:
     refused gets the length of a lease to delete its own files.
     """
     count = 0
-    # By the history: the attempt count leaves out attempts that were handed back and restarts when requeued.
+    # By the history: the attempt count leaves out attempts that were given back and restarts when requeued.
     tried = ~Q(history=[]) | Q(fault=JobFault.PLATFORM) | Q(state=JobState.CANCELLED)
     for model in JOB_MODELS.values():
         if not any(isinstance(field, FileField) for field in model._meta.concrete_fields):

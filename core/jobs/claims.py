@@ -1,4 +1,4 @@
-"""How a worker gets its next job: the rows say which jobs wait, and exactly one worker claims each.
+"""How a worker gets its next job: the rows show which jobs wait, and exactly one worker claims each.
 
 Some lines of a queue are served last, because their jobs take long. Its workers leave them to another queue's while
 workers of that one live. Otherwise they take such a job when nothing else waits, or after ten minutes without one,
@@ -51,7 +51,7 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
     for environment in [environment for environment, must in _left_out.items() if not must()]:
         del _left_out[environment]
     service = SERVICES.get(queue, QueueService())
-    rota = _rotas.setdefault(queue, Rota(service.by_turns, service.last))
+    rota = _rotas.setdefault(queue, Rota(service.shared, service.last))
     for one in chain(service.first, rota.order()):
         perform = None
         # Before the claim: work whose code cannot be loaded stays in line, and the other lines are served.
@@ -81,7 +81,7 @@ def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:
 def is_work_waiting(queue: str) -> bool:
     """Return whether a queue has a waiting job that a worker could claim now."""
     service = SERVICES.get(queue, QueueService())
-    if any(waiting(one).exists() and _is_room(one) for one in (*service.first, *service.by_turns)):
+    if any(waiting(one).exists() and _is_room(one) for one in (*service.first, *service.shared)):
         return True
     return any(waiting(one).exists() for one in service.last) and _is_room_for_last(queue)
 
@@ -103,7 +103,7 @@ def is_anything_waiting(queue: str) -> bool:
 
 
 def _is_room(one: Line) -> bool:
-    return not one.is_held or _is_room_to_hold(one)
+    return not one.waits_for_people or _is_room_for_people(one)
 
 
 def waiting(one: Line) -> QuerySet[Job]:
@@ -117,30 +117,30 @@ def waiting(one: Line) -> QuerySet[Job]:
 def _claim_of(queue: str, one: Line, worker: str) -> Job | None:
     """Claim the head of a line, where room is left for another worker in it."""
     is_last = one in SERVICES.get(queue, QueueService()).last
-    if not is_last and not one.is_held:
+    if not is_last and not one.waits_for_people:
         return _claim_head(waiting(one), worker)
     if not waiting(one).exists():
         return None
     with transaction.atomic():
         # Two workers that count at the same time would both find room.
         name_lock(f"claims of the last lines of {queue}" if is_last else f"claims of {one.kind.KIND}")
-        is_room = _is_room_for_last(queue) if is_last else _is_room_to_hold(one)
+        is_room = _is_room_for_last(queue) if is_last else _is_room_for_people(one)
         return _claim_head(waiting(one), worker) if is_room else None
 
 
-def _is_room_to_hold(one: Line) -> bool:
-    """Return whether another worker may begin a job that people may hold: at most half of them, but always one."""
+def _is_room_for_people(one: Line) -> bool:
+    """Return whether another worker may begin a job that waits for people: at most half of them, but always one."""
     queues = [name for name, service in SERVICES.items() if one in service.lines]
     workers = workers_alive().filter(queue__in=queues, engine_error="")
     # A job whose worker is dead holds none.
-    held = one.kind._base_manager.filter(state=JobState.RUNNING, worker__in=workers.values("name"))
-    return of_line(held, one.where).count() < max(1, workers.count() // 2)
+    taken = one.kind._base_manager.filter(state=JobState.RUNNING, worker__in=workers.values("name"))
+    return of_line(taken, one.where).count() < max(1, workers.count() // 2)
 
 
 def _is_room_for_last(queue: str) -> bool:
     """Return whether another worker of a queue may begin a job of the lines that are served last."""
     last = SERVICES[queue].last
-    reserved = [name for name, other in SERVICES.items() if any(one in last for one in (*other.first, *other.by_turns))]
+    reserved = [name for name, other in SERVICES.items() if any(one in last for one in (*other.first, *other.shared))]
     if workers_alive().filter(queue__in=reserved, engine_error="").exists():
         return False
     running = (of_line(one.kind._base_manager.filter(state=JobState.RUNNING), one.where).count() for one in last)

@@ -45,7 +45,7 @@ def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
 
 
 def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> bool:
-    """As `job_cancel`, but return False for a job that is over, ends at this moment or changes too quickly."""
+    """Like `job_cancel`, but return False for a job that is over, ends at this moment or changes too quickly."""
     for _ in range(3):
         if job.is_over:
             break

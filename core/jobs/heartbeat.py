@@ -1,4 +1,4 @@
-"""A worker's heartbeat: every few seconds its row says what it is, which job it runs, and how it fares."""
+"""A worker's heartbeat: every few seconds its row shows its kind, its job and its state."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Heartbeat:
         if now.faults > self._faults_told:
             fields["last_fault_at"] = Now()
         # If the row was pruned or deleted meanwhile, the worker appears anew.
-        if self._worker is None or not worker_beat(worker=self._worker, news=fields):
+        if self._worker is None or not worker_beat(worker=self._worker, fields=fields):
             self._worker = worker_appear(
                 name=self._name,
                 host=host_name(),

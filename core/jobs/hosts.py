@@ -21,5 +21,5 @@ def host_call(name: str) -> None:
 
 
 def host_is_draining(name: str) -> bool:
-    """Return whether the workers of a host shall begin nothing more."""
+    """Return whether a host is being drained."""
     return WorkerHost.objects.filter(name=name, state=HostState.DRAINING).exists()

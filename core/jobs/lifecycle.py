@@ -15,7 +15,7 @@ from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from core.jobs.kinds import JOB_MODELS, PERSONS_TURN_CODE
-from core.jobs.registry import failure_tell, last_attempt_tell, queues_of
+from core.jobs.registry import failure_pass, last_attempt_pass, queues_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, line_up, turn_begun
 from core.jobs.wakeups import workers_wake
@@ -123,17 +123,17 @@ def job_fail(
     said = {"error_code": code[:50], "error": error, "public_error": public}
     with transaction.atomic():
         _finish(job, JobState.FAILED, fault=fault, **said, log=log_tail(log), **fields)
-        failure_tell(job)
+        failure_pass(job)
 
 
-def job_release(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
+def job_give_back(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails, unless a listener holds it.
 
     is_delayed: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
     """
     history = history_with(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
-        if last_attempt_tell(job, code=code, error=error, log=log):
+        if last_attempt_pass(job, code=code, error=error, log=log):
             return
         job_fail(job=job, fault=JobFault.PLATFORM, code=code, error=error, log=log, history=history)
         return
@@ -157,7 +157,7 @@ def delay_after(attempt: int) -> timedelta:
     return min(timedelta(seconds=settings.JOB_DELAY_SECONDS * 2.0 ** (attempt - 1)), DELAY_LIMIT)
 
 
-def job_hand_back(*, job: Job, log: str = "") -> None:
+def job_give_back_stopped(*, job: Job, log: str = "") -> None:
     """Give a running job back because its worker was asked to stop; the attempt does not count."""
     code, error = "worker_stopped", "Its worker was stopped."
     transition(
@@ -175,7 +175,7 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
     )
 
 
-def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str = "") -> None:
+def job_delay(*, job: Job, span: timedelta, code: str, error: str, log: str = "") -> None:
     """Give a running job back for a span because of a platform fault that was no attempt, so it does not count."""
     transition(
         job,
@@ -192,7 +192,7 @@ def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str =
     )
 
 
-def job_park(*, job: Job, until: datetime, log: str = "") -> None:
+def job_await_person(*, job: Job, until: datetime, log: str = "") -> None:
     """Give a running job back until a person acts, which wakes it, or a moment comes. That was no attempt."""
     said = {"error_code": PERSONS_TURN_CODE, "error": "", "public_error": ""}
     transition(

@@ -59,7 +59,7 @@ class WrongLockOrder(AssertionError):
     """A transaction locks a table after one that comes later in ORDER: a mistake in the code."""
 
 
-class LockWatch:
+class LockOrder:
     """Asserts the order of one connection's locks, as a wrapper of its queries."""
 
     def __init__(self) -> None:
@@ -103,13 +103,13 @@ def name_lock(name: str) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
 
-def locks_watch() -> None:
-    """Watch the locks of every connection, in all threads, from now on."""
-    connection_created.connect(_watch, dispatch_uid="core.jobs.locks")
+def lock_order_assert() -> None:
+    """Assert the order of locks on every connection, in all threads, from now on."""
+    connection_created.connect(_assert_order, dispatch_uid="core.jobs.locks")
     for one in connections.all(initialized_only=True):
-        _watch(connection=one)
+        _assert_order(connection=one)
 
 
-def _watch(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
-    if not any(isinstance(wrapper, LockWatch) for wrapper in connection.execute_wrappers):
-        connection.execute_wrappers.append(LockWatch())
+def _assert_order(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
+    if not any(isinstance(wrapper, LockOrder) for wrapper in connection.execute_wrappers):
+        connection.execute_wrappers.append(LockOrder())

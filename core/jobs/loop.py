@@ -14,7 +14,7 @@ from core.jobs.messages import message_do
 from core.jobs.scratch import work_in_own_folder
 from core.jobs.stopping import ask_to_stop, is_stopping
 from core.jobs.wakeups import wait
-from core.jobs.worker import Performed, step, worker_name
+from core.jobs.worker import Performed, may_begin, step, worker_name
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def serve(queue: str) -> None:
 def _next(queue: str) -> Performed:
     """Do the next message or job of a queue. Nothing that fails here ends the process."""
     try:
-        if not is_anything_waiting(queue):
+        if not may_begin() or not is_anything_waiting(queue):
             return Performed.NOTHING
         return Performed.DONE if message_do(queue) else step(queue)
     except Error as error:

@@ -6,9 +6,11 @@ Several requests for the same thing that wait are one message. Long work has no 
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 from django.db import Error, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
@@ -31,6 +33,10 @@ REPOSITORY_TASK = "repository_refresh"
 
 TASK = f"{__name__}.task_run"
 """The dotted path of the function that every message names."""
+TAKEN = " taken"
+"""After the name of a queue: the key of messages whose task is running."""
+AGAIN_AFTER = timedelta(hours=1)
+"""The time after which the message of a task that has not ended waits again: longer than any task takes."""
 
 
 def task_request(queue: str, task: str, argument: int | str = 0) -> None:
@@ -39,7 +45,7 @@ def task_request(queue: str, task: str, argument: int | str = 0) -> None:
     Several requests before it starts make it run once. A failure to store the message does not affect what was
     committed.
     """
-    transaction.on_commit(lambda: _send(queue, task, argument))
+    transaction.on_commit(lambda: _send(queue, task, argument), robust=True)
 
 
 def task_run(task: str, argument: int | str) -> None:
@@ -48,9 +54,11 @@ def task_run(task: str, argument: int | str) -> None:
 
 
 def messages(queue: str) -> QuerySet[OrmQ]:
-    """Return the messages that wait in a queue, the oldest first."""
-    waiting: QuerySet[OrmQ] = OrmQ.objects.filter(key=queue).order_by("pk")
-    return waiting
+    """Return the messages that wait in a queue, the oldest first, and not those whose task is running."""
+    # A new message has the time of its host, whose clock may be wrong; a taken one has that of the database.
+    waiting = Q(key=queue) | Q(key=f"{queue}{TAKEN}", lock__lte=Now())
+    rows: QuerySet[OrmQ] = OrmQ.objects.filter(waiting).order_by("pk")
+    return rows
 
 
 def waiting_count(queue: str) -> int:
@@ -63,8 +71,9 @@ def message_do(queue: str) -> bool:
     first = messages(queue).first()
     if first is None:
         return False
-    # The message goes before its task runs, because the task may miss what changes from now on.
-    if OrmQ.objects.filter(pk=first.pk).delete()[0] == 0:
+    # It waits no longer before its task runs, because the task may miss what changes from now on. It goes when the task
+    # is over: that of a worker that was killed is done again.
+    if messages(queue).filter(pk=first.pk).update(key=f"{queue}{TAKEN}", lock=Now() + AGAIN_AFTER) == 0:
         return True
     called = _read(first)
     if called is not None:
@@ -73,7 +82,19 @@ def message_do(queue: str) -> bool:
         task, argument = called
         with apart(f"The task {task} of {argument}"):
             task_run(task, argument)
+    OrmQ.objects.filter(pk=first.pk).delete()
     return True
+
+
+def messages_thin() -> None:
+    """Leave one of equal messages: where no worker takes them, those of schedules would grow without end."""
+    for queue in OrmQ.objects.exclude(key__endswith=TAKEN).order_by().values_list("key", flat=True).distinct():
+        seen: set[tuple[str, int | str] | None] = set()
+        for row in list(messages(queue)):
+            called = _read(row)
+            if called in seen:
+                OrmQ.objects.filter(pk=row.pk).delete()
+            seen.add(called)
 
 
 def _send(queue: str, task: str, argument: int | str) -> None:
@@ -81,7 +102,7 @@ def _send(queue: str, task: str, argument: int | str) -> None:
         if _is_waiting(queue, task, argument):
             return
         with transaction.atomic():
-            # Of several that send at the same time the first one does.
+            # The first of several senders at the same time does it.
             name_lock(f"message {task} {argument}")
             if not _is_waiting(queue, task, argument):
                 name = f"{task}:{argument}"
@@ -100,5 +121,5 @@ def _read(row: OrmQ) -> tuple[str, int | str] | None:
     match row.args():
         case (str(task), int() | str() as argument):
             return task, argument
-    logger.warning("The message %d of the queue %s is none that a worker can read.", row.pk, row.key)
+    logger.warning("The message %d of the queue %s cannot be read by a worker.", row.pk, row.key)
     return None

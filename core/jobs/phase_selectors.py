@@ -72,7 +72,7 @@ def submissions_with_phases(agent: Agent | None = None) -> QuerySet[Submission]:
         "log", "verification", "episodes", "metrics", "seed_list__seeds"
     )
     evaluations = Prefetch("evaluations", shown)
-    # Those of one agent share it, so its many columns are not read again.
+    # Versions of one agent share it, so its many columns are not read again.
     rows = Submission.objects.select_related("agent__environment") if agent is None else agent.submissions.all()
     return rows.prefetch_related(*jobs, evaluations)
 

@@ -21,14 +21,14 @@ class Line:
     """One line of waiting jobs, and what a worker does with the job at its head.
 
     perform: dotted path of a function that takes the claimed job and its lease, and finishes the job.
-    where: fields that distinguish the line from others of its kind; they are among the kind's LINES. is_held: whether
-    its jobs hold a worker for as long as people like, so that at most half of the workers may be at them.
+    where: fields that distinguish the line from others of its kind; they are among the kind's LINES.
+    waits_for_people: whether its jobs take as long as people like, so that at most half of the workers may be at them.
     """
 
     kind: type[Job]
     perform: str
     where: Mapping[str, object] = field(default_factory=dict)
-    is_held: bool = False
+    waits_for_people: bool = False
 
     def holds(self, job: Job) -> bool:
         """Return whether a job waits in this line."""
@@ -44,23 +44,23 @@ class Line:
 class QueueService:
     """The lines that the workers of a queue serve.
 
-    first: served in this order, each before all that follow. by_turns: share a worker's time when `first` is empty.
+    first: served in this order, each before all that follow. shared: share a worker's time when `first` is empty.
     last: served when nothing else waits. `core.jobs.claims` and `core.jobs.rota` have the rules.
     """
 
     first: Sequence[Line] = ()
-    by_turns: Sequence[Line] = ()
+    shared: Sequence[Line] = ()
     last: Sequence[Line] = ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """All lines, in the order in which a newly started worker looks at them."""
-        return (*self.first, *self.by_turns, *self.last)
+        return (*self.first, *self.shared, *self.last)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedTask:
-    """A task that messages ask for. run: dotted path of a function that takes one argument, a key or 0."""
+    """A task that messages name. run: dotted path of a function that takes one argument, a key or 0."""
 
     name: str
     run: str
@@ -103,10 +103,10 @@ _ON_LAST_ATTEMPT: list[str] = []
 
 
 def queue_serve(
-    queue: str, *, first: Sequence[Line] = (), by_turns: Sequence[Line] = (), last: Sequence[Line] = ()
+    queue: str, *, first: Sequence[Line] = (), shared: Sequence[Line] = (), last: Sequence[Line] = ()
 ) -> None:
     """Register the lines that the workers of a queue serve; the queue is one of the settings."""
-    SERVICES[queue] = QueueService(first, by_turns, last)
+    SERVICES[queue] = QueueService(first, shared, last)
 
 
 def driver_register(queue: str, *, run: str) -> None:
@@ -150,7 +150,7 @@ def failure_listen(run: str) -> None:
         _ON_FAILURE.append(run)
 
 
-def failure_tell(job: Job) -> None:
+def failure_pass(job: Job) -> None:
     """Call all failure listeners with a job that has just failed."""
     for run in _ON_FAILURE:
         import_string(run)(job)
@@ -165,7 +165,7 @@ def last_attempt_listen(run: str) -> None:
         _ON_LAST_ATTEMPT.append(run)
 
 
-def last_attempt_tell(job: Job, *, code: str, error: str, log: str) -> bool:
+def last_attempt_pass(job: Job, *, code: str, error: str, log: str) -> bool:
     """Call the listeners with a running job that is about to fail; return whether one of them has put it on hold."""
     return any(import_string(run)(job, code=code, error=error, log=log) for run in _ON_LAST_ATTEMPT)
 

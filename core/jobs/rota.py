@@ -1,4 +1,4 @@
-"""Whose turn it is among the lines of a queue, as one process of workers remembers it."""
+"""The order of the lines of a queue, as one process of workers remembers it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Share:
     taken: float = 0.0
 
 
-class Turns:
+class Shares:
     """Lines that share the time of this process equally: the next one is the line that has had the least of it.
 
     So a line of long jobs has fewer of them done. A line in which nothing waits saves up no time: its next job counts
@@ -65,10 +65,10 @@ class Turns:
 
 
 class Rota:
-    """The order in which to look at the lines of a queue that take turns, and at those that are served last."""
+    """The order in which to look at the lines of a queue that share time, and at those that are served last."""
 
-    def __init__(self, by_turns: Sequence[Line], last: Sequence[Line]) -> None:
-        self._by_turns, self._last = Turns(by_turns), Turns(last)
+    def __init__(self, shared: Sequence[Line], last: Sequence[Line]) -> None:
+        self._shared, self._last = Shares(shared), Shares(last)
         self._since = 0.0
         """The monotonic time since when this process does nothing but other jobs than those of `last`."""
         self._is_fresh = True
@@ -77,17 +77,17 @@ class Rota:
     def order(self) -> Iterator[Line]:
         """Yield all lines in the order in which to look at them now."""
         if self._is_fresh or monotonic() - self._since < PATIENCE_SECONDS:
-            yield from (*self._by_turns.order(), *self._last.order())
+            yield from (*self._shared.order(), *self._last.order())
         else:
             # If none waits, or no room is left, the next look is that much later.
             self._since = monotonic()
-            yield from (*self._last.order(), *self._by_turns.order())
+            yield from (*self._last.order(), *self._shared.order())
 
     def serve(self, line: Line) -> None:
-        """Note that a job of a line begins. Lines that are served first take no turns."""
-        for turns in (self._by_turns, self._last):
-            if line in turns:
-                turns.serve(line)
+        """Note that a job of a line begins. Lines that are served first have no share."""
+        for shares in (self._shared, self._last):
+            if line in shares:
+                shares.serve(line)
         if line in self._last:
             self._is_fresh = True
         elif self._is_fresh:
@@ -95,12 +95,12 @@ class Rota:
 
     def charge(self, line: Line, seconds: float) -> None:
         """Note how long the job took that began last in a line."""
-        for turns in (self._by_turns, self._last):
-            if line in turns:
-                turns.charge(line, seconds)
+        for shares in (self._shared, self._last):
+            if line in shares:
+                shares.charge(line, seconds)
 
     def rest(self) -> None:
         """Note that there was nothing to do."""
         self._is_fresh = True
-        self._by_turns.settle()
+        self._shared.settle()
         self._last.settle()

@@ -15,7 +15,7 @@ from core.jobs.registry import PLANS
 
 
 def schedules_mend() -> None:
-    """Bring back schedules that a worker with a fast clock has put off for all others.
+    """Bring back schedules that a worker with a fast clock has delayed for all others.
 
     The database's clock counts, and so do the intervals that organisers have set.
     """
@@ -32,6 +32,8 @@ def schedules_ensure() -> None:
     """
     if Schedule._meta.db_table not in connection.introspection.table_names():
         return
+    # The one process that reads schedules takes only those without a cluster of their own, as older rows had.
+    Schedule.objects.filter(func=TASK).update(cluster=None)
     for name, plan in PLANS.items():
         rows = Schedule.objects.filter(name=name)
         called = message_of(plan.queue, plan.task)
@@ -47,6 +49,11 @@ def schedules_ensure() -> None:
             )
 
 
-def message_of(queue: str, task: str, argument: int = 0) -> dict[str, str]:
+def message_of(queue: str, task: str, argument: int = 0) -> dict[str, str | None]:
     """Return the fields of a schedule's row that let a worker of a queue run a registered task."""
-    return {"func": TASK, "args": repr((task, argument)), "kwargs": repr({"q_options": {"cluster": queue}})}
+    return {
+        "func": TASK,
+        "args": repr((task, argument)),
+        "kwargs": repr({"q_options": {"cluster": queue}}),
+        "cluster": None,
+    }

@@ -8,7 +8,7 @@ from django.conf import settings
 
 _asked_at: float | None = None
 """The monotonic time at which this process was asked to stop; None before."""
-FINISH_SHARE, HAND_BACK_SHARE = 1 / 2, 3 / 4
+FINISH_SHARE, GIVE_BACK_SHARE = 1 / 2, 3 / 4
 """Shares of STOP_GRACE_SECONDS. Within the first share a running job may end; then it is given back as soon as it
 checks for a stop, and after the second share without such a check. At the end of the grace the process is killed."""
 

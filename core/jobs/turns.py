@@ -56,7 +56,7 @@ def line_up(*, job: Job) -> None:
 
 
 def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
-    """As `line_up`, for unsaved new duels of a tournament, in their order, with two queries for all of them."""
+    """Like `line_up`, for unsaved new duels of a tournament, in their order, with two queries for all of them."""
     is_heavy = tournament.environment.is_heavy
     rows = of_line(Duel.objects.order_by(), {HEAVY: is_heavy})
     flow = _flow_of_tournament(tournament.pk)
@@ -69,7 +69,7 @@ def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
 
 
 def rollouts_turn(*, owner: User, environment: Environment, rollouts: Sequence[Rollout], is_last: bool = False) -> None:
-    """As `line_up`, for unsaved new rollouts of one owner in one application, in their order, with two queries.
+    """Like `line_up`, for unsaved new rollouts of one owner in one application, in their order, with two queries.
 
     is_last: they are taken when no other rollout waits, and share no turns with those that their owner asks for.
     """

@@ -22,20 +22,14 @@ from core.models import Alarm, Job, JobState
 
 ENGINE_DOWN_CODE = "engine_unavailable"
 """The code of the platform fault that no container engine answered."""
-
-
 UNAVAILABLE_CODE = "environment_unavailable"
 """The code of the platform fault that an environment cannot be played on this arena."""
-
-
 HELD_CODE = "environment_on_hold"
 """The code of the platform fault that an environment failed and the attempts of a rated duel are used up."""
 ON_HOLD = Q(state=JobState.QUEUED, error_code=HELD_CODE, not_before__isnull=False)
 """The condition for duels on hold. One that an organiser has requeued keeps the code until a worker begins it."""
 HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
-"""The codes of waiting duels that no worker can help; the alarms about their environments tell the organisers."""
-
-
+"""The codes of waiting duels that no worker can help; organisers get alarms about their environments."""
 TAKEN_OVER = timedelta(minutes=2)
 """Workers take over within a minute. A job that has been due for longer than this has no worker."""
 
@@ -83,20 +77,20 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """A queue's workers. deaf: those whose engine does not answer. still_since: when it was seen to stand still.
+    """A queue's workers. without_engine: those whose engine does not answer. still_since: the start of its standstill.
 
     at_once: how many jobs the others do at the same time.
     """
 
     workers: int = 0
-    deaf: int = 0
+    without_engine: int = 0
     still_since: datetime | None = None
     at_once: int = 0
 
     @property
     def is_moving(self) -> bool:
         """Return whether its workers finish jobs."""
-        return self.workers > self.deaf and self.still_since is None
+        return self.workers > self.without_engine and self.still_since is None
 
 
 def standstill_key(queue: str) -> str:
@@ -110,7 +104,7 @@ def wait_of(job: Job) -> Wait | None:
 
 
 def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
-    """As `wait_of` for many jobs, by kind and id.
+    """Like `wait_of` for many jobs, by kind and id.
 
     At most two queries for each kind and two more; none when no job waits.
     """
@@ -147,7 +141,7 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     if job.state != JobState.QUEUED or job.not_before is None:
         return None
     if job.error_code == UNAVAILABLE_CODE:
-        # The time of the next look at the environment says nothing about when the job is played.
+        # The time of the next look at the environment has no bearing on when the job is played.
         return Wait(WaitCode.UNAVAILABLE, f"{job.error} It is delayed until the environment is available again.")
     if job.error_code == PERSONS_TURN_CODE:
         return Wait(WaitCode.PERSONS_TURN, "It waits for a person.", until=job.not_before)
@@ -180,10 +174,10 @@ def _in_line(job: Job, queue: _Queue, place: int | None, estimate: Estimate | No
     where = f"it is next in {line}" if place in (1, None) else f"it is number {place} in {line}"
     if not queue.workers:
         return Wait(WaitCode.NO_WORKER, f"No worker serves its queue now; {where}.", place)
-    if queue.deaf == queue.workers:
+    if queue.without_engine == queue.workers:
         return Wait(WaitCode.ENGINE_DOWN, f"The container engine does not answer; {where}.", place)
     if queue.still_since is not None:
-        still = f"Its queue has stopped finishing jobs; the organisers were alerted at {_clock(queue.still_since)}"
+        still = f"Its queue has stopped finishing jobs; the organisers got an alarm at {_clock(queue.still_since)}"
         return Wait(WaitCode.STANDS_STILL, f"{still}. {where[0].upper()}{where[1:]}.", place)
     where = where[0].upper() + where[1:]
     if estimate is None:
@@ -197,15 +191,15 @@ def _serving(queues: Mapping[str, _Queue], job: Job) -> _Queue:
     still_since = serving[0].still_since if serving else None
     return _Queue(
         sum(queue.workers for queue in serving),
-        sum(queue.deaf for queue in serving),
+        sum(queue.without_engine for queue in serving),
         still_since,
         sum(queue.at_once for queue in serving),
     )
 
 
 def _queues() -> dict[str, _Queue]:
-    deaf = Count("pk", filter=~Q(engine_error=""))
-    served = workers_alive().order_by().values("queue").annotate(workers=Count("pk"), deaf=deaf)
+    without_engine = Count("pk", filter=~Q(engine_error=""))
+    served = workers_alive().order_by().values("queue").annotate(workers=Count("pk"), without_engine=without_engine)
     keys = {standstill_key(queue): queue for queue in settings.QUEUES}
     alarms = Alarm.objects.filter(key__in=keys, settled_at=None).order_by()
     still = {keys[key]: since for key, since in alarms.values_list("key", "raised_at")}
@@ -213,9 +207,9 @@ def _queues() -> dict[str, _Queue]:
     return {
         row["queue"]: _Queue(
             row["workers"],
-            row["deaf"],
+            row["without_engine"],
             still.get(row["queue"]),
-            (row["workers"] - row["deaf"]) * (lots if row["queue"] in DRIVERS else 1),
+            (row["workers"] - row["without_engine"]) * (lots if row["queue"] in DRIVERS else 1),
         )
         for row in served
     }

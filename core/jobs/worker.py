@@ -19,7 +19,7 @@ from core.jobs.claims import charge, claim_next
 from core.jobs.heartbeat import activity
 from core.jobs.hosts import host_name
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_hand_back, job_release
+from core.jobs.lifecycle import job_give_back, job_give_back_stopped
 from core.jobs.log import job_about, job_span, log_end, log_start
 from core.jobs.states import StaleJob
 from core.jobs.stopping import WorkerStopped, is_stopping
@@ -140,7 +140,7 @@ def settled(job: Job, lease: Lease, act: Callable[[], None]) -> Performed:
         act()
     except WorkerStopped:
         logger.info("%s %s is given back because this worker stops.", job.KIND, job.pk)
-        _give_back(job, lambda: job_hand_back(job=job, log=lease.text))
+        _give_back(job, lambda: job_give_back_stopped(job=job, log=lease.text))
         return Performed.GIVEN_BACK
     except StaleJob:
         logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
@@ -152,13 +152,13 @@ def settled(job: Job, lease: Lease, act: Callable[[], None]) -> Performed:
         logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
         code, error = fault.code, str(fault)
         activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
-        _give_back(job, lambda: job_release(job=job, code=code, error=error, log=lease.text))
+        _give_back(job, lambda: job_give_back(job=job, code=code, error=error, log=lease.text))
         return Performed.GIVEN_BACK
     except Exception:
         logger.exception("%s %s raised an error in the arena's own code.", job.KIND, job.pk)
         error = "Something went wrong inside the arena, not in the submission."
         activity.fault(f"{job.KIND} {job.pk}: the arena's code raised (internal_error); see the worker's log.")
-        _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=lease.text))
+        _give_back(job, lambda: job_give_back(job=job, code="internal_error", error=error, log=lease.text))
         return Performed.GIVEN_BACK
 
     return Performed.DONE

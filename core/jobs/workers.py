@@ -32,9 +32,9 @@ def worker_appear(*, name: str, **fields: object) -> Worker:
     return worker
 
 
-def worker_beat(*, worker: Worker, news: Mapping[str, object]) -> bool:
+def worker_beat(*, worker: Worker, fields: Mapping[str, object]) -> bool:
     """Write a heartbeat with what has changed; return False when the row is gone."""
-    return Worker.objects.filter(pk=worker.pk).update(seen_at=Now(), **news) == 1
+    return Worker.objects.filter(pk=worker.pk).update(seen_at=Now(), **fields) == 1
 
 
 def worker_stop(*, worker: Worker) -> None:

@@ -11,6 +11,7 @@ from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, EnvironmentKind, Play
+from core.models.error_mail import ErrorMail
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.invite_link import InviteLink
 from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
@@ -84,6 +85,7 @@ __all__ = [
     "EndedBy",
     "Environment",
     "EnvironmentKind",
+    "ErrorMail",
     "Evaluation",
     "EventKind",
     "FollowedStrike",

@@ -112,11 +112,12 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         """Return submissions that may play for their agent; the newest one of each agent does."""
         return self.valid().filter(is_benched=False, agent__is_resting=False)
 
-    def newest_by_agent(self) -> dict[int, Submission]:
-        """Return the newest of these submissions of each agent, by the ids of the agents in their order.
+    def playing_for(self, agent: Agent | int | models.OuterRef) -> SubmissionQuerySet:
+        """Return the submissions that may play for an agent; the first one does."""
+        return self.active().filter(agent=agent).order_by("-number")
 
-        Of active submissions it is the one that plays.
-        """
+    def newest_by_agent(self) -> dict[int, Submission]:
+        """Return the newest of these submissions of each agent by its id; of active ones, it is the one that plays."""
         return {row.agent_id: row for row in self.order_by("agent_id", "number")}
 
     def publishable(self) -> SubmissionQuerySet:

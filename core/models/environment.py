@@ -154,8 +154,7 @@ class Environment(QuotaNumbers):
 
     @property
     def is_scored(self) -> bool:
-        """Return whether submissions are ranked by what they reach alone, scores or solved tasks, instead of by
-        duels."""
+        """Return whether submissions are ranked by what they reach alone, scores or solved tasks, not by duels."""
         return self.seats == 1
 
     @property

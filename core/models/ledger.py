@@ -128,8 +128,7 @@ class Rating(models.Model):
 
     @property
     def is_fitted(self) -> bool:
-        """Return whether it comes from a fit, which always has an interval; before the first fit it is the Elo
-        rating."""
+        """Return whether it comes from a fit, which always has an interval, and not from Elo, as before the first."""
         return self.low < self.high
 
 

@@ -121,6 +121,11 @@ class Task(models.Model):
         return self.key if self.revision == 1 else f"{self.key}, revision {self.revision}"
 
     @property
+    def name(self) -> str:
+        """Its name in addresses and figures, where two authors may use one key: `KEY`, or a member's `KEY@USERNAME`."""
+        return f"{self.key}@{self.member.username}" if self.member else self.key
+
+    @property
     def tags(self) -> list[str]:
         """Its tags, in the order of the file."""
         return [tag for tag in self.tag_line.split(",") if tag]

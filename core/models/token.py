@@ -8,7 +8,7 @@ from core.models.user import User
 
 
 class TokenScope(models.TextChoices):
-    """The door that a token opens; it is refused at the other one."""
+    """The API that a token opens; the other one refuses it."""
 
     API = "api", "the API"
     EXECUTOR = "executor", "the executor (gRPC)"

@@ -162,7 +162,7 @@ class Tournament(models.Model):
 
     @property
     def counts_for_ratings(self) -> bool:
-        """Return whether its duels count for ratings; ratings would reveal results that are held back."""
+        """Return whether its duels count for ratings; ratings would reveal results that are withheld."""
         return self.is_rated and self.results == Audience.PUBLIC
 
 

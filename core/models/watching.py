@@ -9,7 +9,7 @@ from core.models.duel import Duel, DuelOutcome
 
 
 class WatchedDuel(models.Model):
-    """A running duel that people watch. Its worker tells its moves as long as they do, and nothing of other duels."""
+    """A running duel that people watch. Its worker stores its moves as long as they do, and none of other duels."""
 
     duel = models.OneToOneField(Duel, on_delete=models.CASCADE, primary_key=True, related_name="watched")
     asked_at = models.DateTimeField(help_text="When a page that shows it was asked for last.")
@@ -19,7 +19,7 @@ class WatchedDuel(models.Model):
 
 
 class ToldMoves(models.Model):
-    """Moves of a match that its worker told while the duel was running.
+    """Moves of a match that its worker stored while the duel was running.
 
     The record of the duel is the truth, and replaces them all when the duel is over.
     """

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from django.core.validators import MaxLengthValidator
 from django.db import models
 
 from core.models.environment import Environment
 from core.models.user import User
+from core.sealing import SealedField
 
 
 class EventKind(models.TextChoices):
@@ -30,8 +32,13 @@ class Webhook(models.Model):
     """An address that gets events. It is secret: anyone who knows a Discord address can post there."""
 
     name = models.CharField(max_length=100, unique=True)
-    secret_url = models.CharField("address", max_length=500, help_text="It is never shown again after it is saved.")
-    secret = models.CharField(max_length=100, editable=False, help_text="Key of the signature, for the receiver.")
+    secret_url = SealedField(
+        "address",
+        max_length=1500,
+        validators=[MaxLengthValidator(500)],
+        help_text="It is never shown again after it is saved.",
+    )
+    secret = SealedField(max_length=300, editable=False, help_text="Key of the signature, for the receiver.")
     format = models.CharField(max_length=7, choices=WebhookFormat.choices, default=WebhookFormat.GENERIC)
     kinds = models.JSONField(default=list, help_text="Events that are sent.")
     environment = models.ForeignKey(

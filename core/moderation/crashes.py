@@ -9,7 +9,7 @@ from core.models.ledger import CRASHED
 def crashed_in(tournament: Tournament) -> list[Submission]:
     """Return submissions still in an edition that have forfeited all matches of a duel from one seat there.
 
-    An edition whose results are held back has none, because a quarantine would reveal them. This is one lookup in an
+    An edition whose results are withheld has none, because a quarantine would reveal them. This is one lookup in an
     index of such entries only, since every refresh of standings asks.
     """
     entries = LedgerEntry.objects.filter(

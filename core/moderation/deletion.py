@@ -17,7 +17,7 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import AccountEvent, Agent, Letter, Notice, NoticeChoice, Submission, User
+from core.models import AccountEvent, Agent, Letter, Notice, NoticeChoice, Run, Submission, User
 from core.models.user import NOWHERE
 from core.moderation.services import user_ban
 from core.people.access import access_end
@@ -41,6 +41,7 @@ def account_delete(*, user: User) -> None:
         for submission in Submission.objects.filter(agent__owner=user, deleted_at=None).order_by("agent", "pk"):
             submission_delete(submission=submission)
         Agent.objects.filter(owner=user).update(description="")
+        Run.objects.filter(caller=user).update(player_words=[])
         Letter.objects.filter(email__iexact=user.email).delete()
         AccessAttempt.objects.filter(username=user.email.casefold()).delete()
         for kind in (EmailAddress, Authenticator, SocialAccount, AccountEvent, Notice, NoticeChoice):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from collections.abc import Iterator
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
+from django.core.cache import cache
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import QuerySet
 
+from core.errors import Refused
 from core.models import (
     AccountEvent,
     Agent,
@@ -42,6 +44,8 @@ from core.models.quota import QUOTA_FIELDS
 from core.rollouts.permissions import rollouts_visible
 
 COPY_BYTES = 1 << 20
+OPEN_SECONDS = 900.0
+"""Time after which an export that was never closed no longer stands in the way of the next."""
 ACCOUNT = (
     "username",
     "email",
@@ -59,22 +63,54 @@ ACCOUNT = (
 Parts = dict[str, tuple[QuerySet[Any], tuple[str, ...]]]
 
 
-def account_export(user: User) -> IO[bytes]:
-    """Return an open ZIP: `account.json` with the rows of a person, and the archives of their versions.
+class AccountExport:
+    """A ZIP in parts: `account.json` with the rows of a person, and the archives of their versions.
 
-    No secret is among them: tokens, passwords and the keys of second factors open the account.
+    It is never in memory or on the disk as a whole. No secret is among the rows: tokens, passwords and the keys of
+    second factors open the account. Raises Refused while another export of the person is open; `close` ends it.
     """
-    file = TemporaryFile()  # noqa: SIM115  (the caller closes it)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("account.json", json.dumps(account_data(user), cls=DjangoJSONEncoder, indent=2))
-        for name, submission in _archives(user):
-            info = zipfile.ZipInfo(name, submission.created_at.timetuple()[:6])
-            # Archives are compressed already.
-            with packed.open(info, "w", force_zip64=True) as copy, submission.archive.open("rb") as archive:
-                while part := archive.read(COPY_BYTES):
-                    copy.write(part)
-    file.seek(0)
-    return file
+
+    def __init__(self, user: User) -> None:
+        self._user, self._key = user, f"export:{user.pk}"
+        # The key expires by itself, for a process that dies while it sends.
+        if not cache.add(self._key, True, OPEN_SECONDS):
+            raise Refused("Your data is being sent already. Wait until that file is complete, then ask again.")
+
+    def __iter__(self) -> Iterator[bytes]:
+        sent = _Sent()
+        with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("account.json", json.dumps(account_data(self._user), cls=DjangoJSONEncoder, indent=2))
+            yield sent.taken()
+            for name, submission in _archives(self._user):
+                # Archives are compressed already.
+                info = zipfile.ZipInfo(name, submission.created_at.timetuple()[:6])
+                with packed.open(info, "w", force_zip64=True) as copy, submission.archive.open("rb") as archive:
+                    while part := archive.read(COPY_BYTES):
+                        copy.write(part)
+                        yield sent.taken()
+        yield sent.taken()
+
+    def close(self) -> None:
+        cache.delete(self._key)
+
+
+class _Sent(io.RawIOBase):
+    """A file that keeps what is written until it is taken; a ZIP can be written to it, because it cannot seek."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def taken(self) -> bytes:
+        whole = b"".join(self._parts)
+        self._parts.clear()
+        return whole
 
 
 def account_data(user: User) -> dict[str, Any]:
@@ -171,7 +207,10 @@ def account_parts(user: User) -> Parts:
         ),
         "choices_of_notices": (NoticeChoice.objects.filter(user=user), ("kind", "in_inbox", "by_mail")),
         "invitations": (user.invitations.all(), ("environment__slug", "edition", "name")),
-        "runs": (Run.objects.filter(caller=user), ("key", "player_1_name", "player_2_name", "created_at")),
+        "runs": (
+            Run.objects.filter(caller=user),
+            ("key", "player_1_name", "player_2_name", "player_words", "created_at"),
+        ),
         "packages": (
             Package.objects.filter(uploaded_by=user),
             ("environment__slug", "number", "archive_bytes", "note", "created_at"),

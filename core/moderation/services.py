@@ -2,8 +2,8 @@
 
 A submission is withdrawn from a running edition: its open duels are cancelled, and its played duels no longer count for
 standings there, so that all others have met the same opponents. They stay in the ledger and in the ratings. In an
-organiser's tournament played duels count as its format says, and owners may withdraw too; a duel that has begun is then
-played to its end, or an owner could take back a duel that is being lost.
+organiser's tournament played duels count as its format decides, and owners may withdraw too; a duel that has begun is
+then played to its end, or an owner could take back a duel that is being lost.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.notices.letters import letter_write
 from core.people.access import access_changed, access_end
 from core.submissions.existing import WORK, submission_rebuild
-from core.submissions.news import agent_quarantined
+from core.submissions.notices import agent_quarantined
 from core.submissions.promotions import promotion_pass, promotions_review
 from core.submissions.publishing import publication_again, repository_review
 
@@ -214,7 +214,7 @@ def _go_on(agents: Collection[Agent], code: CancelCode) -> None:
     # Ordered by environment, because an evaluation locks its environment until the transaction ends.
     for submission in submissions.order_by("agent__environment_id", "pk"):
         job, publication = decisive_job(submission), submission.latest_publication
-        # Work that cannot continue, e.g. without its image, stays cancelled, as its page says.
+        # Work that cannot continue, e.g. without its image, stays cancelled, as its page shows.
         with suppress(Refused):
             if _was_stopped(job, code) and isinstance(job, Evaluation):
                 evaluation_again(submission=submission)

@@ -66,7 +66,7 @@ def participants_withdraw(rows: QuerySet[Participant], *, by_owner: bool = False
     left: dict[int, Tournament] = {}
     count = 0
     for row in rows.order_by("pk"):
-        if not row.tournament.is_automatic and not _held(row.tournament):
+        if not row.tournament.is_automatic and not _is_running_locked(row.tournament):
             # It has just ended, and its participants keep their places.
             continue
         count += Participant.objects.filter(pk=row.pk, withdrawn_at=None).update(
@@ -106,7 +106,7 @@ def _why_left(tournament: Tournament, *, by_owner: bool) -> str:
     return f"A player has withdrawn from the {where}." if by_owner else f"A player was taken out of the {where}."
 
 
-def _held(tournament: Tournament) -> bool:
+def _is_running_locked(tournament: Tournament) -> bool:
     """Lock a tournament's row, as each of its steps does; return whether it still runs."""
     running = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING)
     return running.select_for_update(no_key=True).values_list("pk").first() is not None
@@ -115,7 +115,7 @@ def _held(tournament: Tournament) -> bool:
 def _left_after(tournament: Tournament) -> int | None:
     """Return the round in which a participant leaves an organiser's tournament, before its duels are cancelled.
 
-    None when no duel is open: then the tournament manager determines it, because it knows whether the tournament is
+    None when no duel is open: then the tournament manager determines it, because it decides whether the tournament is
     over.
     """
     if tournament.is_automatic or not tournament.duels.filter(state__in=OPEN).exists():

@@ -47,7 +47,7 @@ def _mails() -> dict[str, Any]:
         "from": settings.SERVER_EMAIL,
         "hello": site_url().partition("://")[2].partition(":")[0],
         "smarthost": f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}",
-        # With TLS from the beginning, a server asks for nothing more.
+        # With TLS from the beginning, a server needs nothing more.
         "require_tls": settings.EMAIL_USE_TLS,
         "send_resolved": True,
     }

@@ -1,29 +1,55 @@
-"""Error mails to ADMINS, without secrets."""
+"""Mails to ADMINS about errors, without secrets: the request stores a row, a worker sends it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import traceback
+from logging import Handler, LogRecord
+from typing import Any
 
 from django.conf import settings
-from django.utils.log import AdminEmailHandler
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
 from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 from arena_kit.log_context import without_links, without_secrets
 
-if TYPE_CHECKING:
-    from logging import LogRecord
+MOST_LETTERS = 50_000
 
 
-class Mails(AdminEmailHandler):
-    """Mails to ADMINS without the secret part of the requested address, which Django writes in many places."""
+class Mails(Handler):
+    """Stores a mail about an exception that nothing has caught; answers with words of their own raise none.
+
+    A request never waits for the mail server. While the database is away, the log alone has the error.
+    """
 
     def emit(self, record: LogRecord) -> None:
-        # Django itself makes this check only for its own unchanged class.
-        if settings.ADMINS:
-            super().emit(record)
+        try:
+            if settings.ADMINS and record.exc_info is not None and record.exc_info[0] is not None:
+                _store(record)
+        except Exception:
+            self.handleError(record)
 
-    def send_mail(self, subject: object, message: object, *args: Any, **kwargs: Any) -> None:
-        super().send_mail(without_links(str(subject)), without_links(str(message)), *args, **kwargs)
+
+def _store(record: LogRecord) -> None:
+    # Logging is set up before models can be imported.
+    from core.models import ErrorMail
+
+    assert record.exc_info is not None
+    kind, error, trace = record.exc_info
+    assert kind is not None
+    frame = traceback.extract_tb(trace)[-1:]
+    place = f"{kind.__name__} {frame[0].filename}:{frame[0].lineno}" if frame else kind.__name__
+    place = place[-ErrorMail.PLACE_LETTERS :]
+    with transaction.atomic():
+        if ErrorMail.objects.filter(place=place).update(count=F("count") + 1):
+            return
+        subject = " ".join(f"{record.levelname}: {without_secrets(record.getMessage())}".split())
+        text = WithoutRowValues(
+            getattr(record, "request", None), kind, error, trace, is_email=True
+        ).get_traceback_text()
+        row = {"subject": without_links(subject)[:200], "body": without_links(text)[:MOST_LETTERS].replace("\0", "")}
+        ErrorMail.objects.get_or_create(place=place, defaults={**row, "mail_next_at": timezone.now()})
 
 
 class WithoutSettings(SafeExceptionReporterFilter):

@@ -41,6 +41,8 @@ def log_configuration(form: str, level: str) -> dict[str, Any]:
         # Their own handlers would write in another format.
         "loggers": {
             "django": {"handlers": ["mails"]},
+            # What a visitor does wrong, such as too many fields or a foreign Host, is no error of the arena.
+            "django.security": {"handlers": ["console"], "level": level, "propagate": False},
             "django-q": {"handlers": ["console"], "level": level, "propagate": False},
             # It logs everything twice at INFO.
             "axes": {"level": "WARNING"},

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id", "duel_id", "evaluation_id", "env_id")
 """The log fields that are sent: keys of rows and constants of the code."""
-MOST_LETTERS = 64
+MOST_CHARACTERS = 64
 """Sentry's maximum length of an environment name, which is the host of the site here."""
-TOLD_BEFORE = (REQUESTS, "core.jobs.log")
-"""Loggers of the ends of requests and jobs: their errors were already sent when they happened."""
+NOT_SENT = (REQUESTS, "core.jobs.log", "django.security.*")
+"""Loggers of the ends of requests and jobs, whose errors were sent before, and of bad requests of visitors."""
 
 
 def sentry_start() -> None:
     """Start sending errors and a sample of traces to SENTRY_DSN."""
-    for logger in TOLD_BEFORE:
+    for logger in NOT_SENT:
         ignore_logger(logger)
     sentry_sdk.init(
         dsn=settings.SENTRY_DSN,
-        environment=(urlsplit(site_url()).hostname or "production")[:MOST_LETTERS],
+        environment=(urlsplit(site_url()).hostname or "production")[:MOST_CHARACTERS],
         release=f"rl-arena@{arena_version()}",
         traces_sample_rate=settings.SENTRY_TRACES_SAMPLE_RATE,
         # Only the integrations named here, not those for every library on this machine.

@@ -1,4 +1,4 @@
-"""Sends the mails of notices. The rows say what is due; an outage of the mail server only delays them."""
+"""Sends the mails of notices. The rows show what is due; an outage of the mail server only delays them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from core.links import absolute, page
 from core.models import Notice, NoticeKind, User
+from core.notices.errors import error_mails_send
 from core.notices.letters import letters_send
 from core.notices.outbox import OutboxRun, post, run
 from core.notices.selectors import choices
@@ -28,15 +29,15 @@ def mails_send(_: int = 0) -> None:
 
 
 def mails_send_due(*, now: datetime) -> int:
-    """Send what is due for up to RUN_SECONDS, letters first; return how many mails were sent.
+    """Send what is due for up to RUN_SECONDS, letters first, errors last; return how many mails were sent.
 
     If two workers do this at once, each mail is still sent by one of them.
     """
     with run(now=now) as one:
-        letters, notices = letters_send(one), notices_send(one)
-    if letters or notices:
-        logger.info("%d mails about notices were sent, and %d about accounts.", notices, letters)
-    return letters + notices
+        letters, notices, errors = letters_send(one), notices_send(one), error_mails_send(one)
+    if letters or notices or errors:
+        logger.info("Mails sent: %d about notices, %d about accounts, %d about errors.", notices, letters, errors)
+    return letters + notices + errors
 
 
 def notices_send(run: OutboxRun) -> int:
@@ -68,7 +69,7 @@ def unsubscribe_find(token: str) -> tuple[User, NoticeKind] | None:
 
 
 def _send(row: Notice, connection: BaseEmailBackend, now: datetime) -> int:
-    posted = post(row, lambda: _letter(row, connection), connection)
+    posted = post(row, lambda: _mail(row, connection), connection)
     if not posted.error:
         _write(row, mail_next_at=None, mailed_at=now, mail_error="")
         return 1
@@ -80,7 +81,7 @@ def _write(row: Notice, **fields: object) -> None:
     Notice.objects.filter(pk=row.pk, mail_attempt=row.mail_attempt).update(**fields)
 
 
-def _letter(row: Notice, connection: BaseEmailBackend) -> EmailMessage:
+def _mail(row: Notice, connection: BaseEmailBackend) -> EmailMessage:
     """Make a plain text mail with a link that stops such mails, also for mail programs' own button (RFC 8058)."""
     kind = NoticeKind(row.kind)
     stop = absolute(page("unsubscribe", unsubscribe_token(row.user, kind)))

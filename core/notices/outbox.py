@@ -16,10 +16,10 @@ from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db.models import F, QuerySet
 
-from core.models import Letter, Notice
+from core.models import ErrorMail, Letter, Notice
 
 logger = logging.getLogger(__name__)
-Row = TypeVar("Row", Notice, Letter)
+Row = TypeVar("Row", Notice, Letter, ErrorMail)
 
 BATCH = 500
 """Maximum number of mails in a run; the next run begins within a minute."""
@@ -80,7 +80,7 @@ def pause_after(attempt: int) -> timedelta:
     return min(FIRST_PAUSE * 2.0 ** min(attempt - 1, MAX_ATTEMPTS), LONGEST_PAUSE)
 
 
-def claim(row: Notice | Letter, now: datetime) -> bool:
+def claim(row: Notice | Letter | ErrorMail, now: datetime) -> bool:
     """Claim a mail for this worker. If the worker dies, another one tries after the pause."""
     if row.mail_next_at is None:
         return False
@@ -90,7 +90,7 @@ def claim(row: Notice | Letter, now: datetime) -> bool:
     return bool(same.update(mail_attempt=F("mail_attempt") + 1, mail_next_at=row.mail_next_at))
 
 
-def post(row: Notice | Letter, make: Callable[[], EmailMessage], connection: BaseEmailBackend) -> Posted:
+def post(row: Notice | Letter | ErrorMail, make: Callable[[], EmailMessage], connection: BaseEmailBackend) -> Posted:
     """Try to send a claimed mail. A failure closes the connection, because its state is unknown."""
     name = f"{row._meta.verbose_name} {row.pk}"
     try:

@@ -57,8 +57,26 @@ def address_problem(url: str) -> str:
         return "Use https, because plain http can be read and changed on its way (WEBHOOKS_TO_PRIVATE allows it)."
     if parts.username is not None or parts.password is not None:
         return "Leave out the user name and password."
-    if any(not 33 <= ord(letter) <= 126 for letter in url):
+    if any(not 33 <= ord(character) <= 126 for character in url):
         return "An address may contain only plain letters, digits and signs."
+    return ""
+
+
+def model_address_problem(url: str, *, has_key: bool, is_named: bool) -> str:
+    """Return why the address of a language model must not be asked; empty if it may.
+
+    is_named: whether the operator has named its host. A key is sent over TLS, or to this machine.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "this is not an address."
+    if parts.scheme not in ("https", "http") or not parts.hostname or port == 0 or parts.username is not None:
+        return "it has to begin with https:// and a host."
+    is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.scheme == "http" and not (is_named and (is_here or not has_key)):
+        return "plain http can be read on its way; use https."
     return ""
 
 
@@ -137,14 +155,16 @@ def _connection(parts: SplitResult, sockets: list[socket.socket], ends_at: float
     """Return a connection that is not open yet and adds its socket to `sockets`. ends_at: by the monotonic clock."""
     assert parts.hostname is not None
     connection: http.client.HTTPConnection
+    # Without a port http.client would take the last group of an IPv6 address for one.
+    port = parts.port or (443 if parts.scheme == "https" else 80)
     if parts.scheme == "https":
         context = ssl.create_default_context()
-        connection = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=CONNECT_SECONDS, context=context)
+        connection = http.client.HTTPSConnection(parts.hostname, port, timeout=CONNECT_SECONDS, context=context)
     else:
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=CONNECT_SECONDS)
+        connection = http.client.HTTPConnection(parts.hostname, port, timeout=CONNECT_SECONDS)
 
     def connect(address: tuple[str, int], timeout: float, _: object) -> socket.socket:
-        made = _connect(address[0], address[1], timeout, ends_at)
+        made = public_socket(*address, timeout, ends_at=ends_at, allows_private=settings.WEBHOOKS_TO_PRIVATE)
         # A separate handle: TLS takes over the first one, and the answer may outlive its connection.
         sockets.append(made.dup())
         # Checked last: either the guard finds the handle, or it has already run and the time is over.
@@ -158,18 +178,20 @@ def _connection(parts: SplitResult, sockets: list[socket.socket], ends_at: float
     return connection
 
 
-def _connect(host: str, port: int, timeout: float, ends_at: float) -> socket.socket:
+def public_socket(
+    host: str, port: int, timeout: float, *, allows_private: bool, ends_at: float = math.inf
+) -> socket.socket:
     """Connect to a host name if all its addresses are public. Raises CannotReach, OSError.
 
-    timeout: seconds for each address, bounded by ends_at.
+    timeout: seconds for each address, bounded by ends_at, a time of the monotonic clock.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError):
         raise CannotReach(f"There is no host {host}.") from None
     addresses = [(family, address) for family, _, _, _, address in found]
-    if not settings.WEBHOOKS_TO_PRIVATE and not all(is_public(str(address[0])) for _, address in addresses):
-        raise CannotReach(f"{host} is not on the public internet; WEBHOOKS_TO_PRIVATE would allow it.")
+    if not allows_private and not all(is_public(str(address[0])) for _, address in addresses):
+        raise CannotReach(f"{host} is not on the public internet.")
     last: OSError = OSError("no address")
     for family, address in addresses[:MOST_ADDRESSES]:
         seconds_left = ends_at - time.monotonic()

@@ -24,7 +24,7 @@ NOT_YET_VALID, EXPIRED, SELF_SIGNED = 9, 10, 18
 """OpenSSL's numbers for what is wrong; nginx begins with a self-signed one."""
 
 
-def certificate_watch(_: int | str = 0) -> None:
+def certificate_check(_: int | str = 0) -> None:
     """Look at the certificate that visitors of SITE_URL get, and raise or settle the alarm about it."""
     site = urlsplit(settings.SITE_URL)
     if site.scheme != "https" or not site.hostname:

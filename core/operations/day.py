@@ -102,7 +102,7 @@ def _hour(begins_at: datetime, created: int, ended: list[_Ended], still_open: in
     counts = Counter[tuple[str, str]]()
     for one in ended:
         counts[one.state, one.fault] += one.count
-    # Cancelled jobs say nothing about the time that the others had to wait.
+    # Cancelled jobs show nothing about the time that the others had to wait.
     waits = [one for one in ended if one.waited is not None and one.state != JobState.CANCELLED]
     weight = sum(one.count for one in waits)
     seconds = sum(one.waited.total_seconds() * one.count for one in waits if one.waited is not None)

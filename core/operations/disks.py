@@ -27,7 +27,7 @@ def store_folder() -> Path | None:
     return folder
 
 
-def disk_watch(_: int | str = 0) -> None:
+def disk_check(_: int | str = 0) -> None:
     """Look at the room for the arena's files, as this worker's host sees it, and raise or settle the alarm about it."""
     folder = store_folder()
     free = None if folder is None else shutil.disk_usage(folder).free

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from core.jobs.apart import apart
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
-from core.jobs.lifecycle import from_now, job_release
+from core.jobs.lifecycle import from_now, job_give_back
 from core.links import page
 from core.models import Job, JobState
 from core.notices.alarms import alarm_raise, alarm_settle
@@ -43,20 +43,20 @@ def _expired(model: type[AnyJob]) -> QuerySet[AnyJob]:
 
 
 def _requeue_expired(model: type[Job], number: int) -> bool:
-    with apart(f"The lease of {model.KIND} {number}", otherwise=partial(_put_off, model, number)), transaction.atomic():
+    with apart(f"The lease of {model.KIND} {number}", otherwise=partial(_delay, model, number)), transaction.atomic():
         # The row is read again under a lock: a heartbeat may have renewed the lease since.
         job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
         if job is None:
             return False
-        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, is_delayed=False)
+        job_give_back(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, is_delayed=False)
         logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
         alarm_settle(key=_poison_key(model, number))
         return True
     return False
 
 
-def _put_off(model: type[Job], number: int) -> None:
-    """Leave a row in which something is wrong alone for a while, and alert the organisers."""
+def _delay(model: type[Job], number: int) -> None:
+    """Delay the next look at a row in which something is wrong, and raise an alarm."""
     _expired(model).filter(pk=number).update(lease_expires_at=from_now(POISON_PAUSE))
     alarm_raise(
         key=_poison_key(model, number),

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.files.storage import Storage
 from django.utils.module_loading import import_string
 
-from core.files.object_place import LOCAL, file_store
+from core.files.buckets import LOCAL, file_store
 from core.operations.backup.archive import CHUNK_BYTES
 from core.operations.backup.database import files_named
 
@@ -73,7 +73,7 @@ def files_copy(*, to: str, delete: bool = False, tell: Callable[[str], None] = l
 
 def _stores(to: str) -> tuple[Storage, Storage]:
     current = settings.STORAGES["default"]
-    if "place" not in current.get("OPTIONS", {}):
+    if "bucket" not in current.get("OPTIONS", {}):
         raise CopyRefused("STORAGE names no object store: set it, for this command alone if you like.")
     local, remote = _opened(file_store(LOCAL)), _opened(current)
     return (local, remote) if to != LOCAL else (remote, local)
@@ -85,7 +85,7 @@ def _opened(entry: dict[str, Any]) -> Storage:
 
 
 def _copy(source: Storage, target: Storage, name: str) -> None:
-    # What an interrupted copy to a folder has left is shorter.
+    # An interrupted copy to a folder has left a shorter file.
     target.delete(name)
     with source.open(name, "rb") as file:
         saved = target.save(name, file)

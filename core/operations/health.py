@@ -162,7 +162,7 @@ def _workers(now: datetime) -> None:
 
 def _watchdog() -> None:
     if not watchdog_runs():
-        raise _Unhealthy(f"no worker has watched the queues for {STALE_AFTER}: see the workers' logs")
+        raise _Unhealthy(f"no worker has checked the queues for {STALE_AFTER}: see the workers' logs")
 
 
 def _engine() -> None:

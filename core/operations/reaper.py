@@ -12,12 +12,13 @@ from django.utils.module_loading import import_string
 from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
 from core.jobs.lifecycle import jobs_end_delay
+from core.jobs.messages import messages_thin
 from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
 from core.jobs.worker import worker_name
 from core.operations.expiry import jobs_requeue_expired
-from core.operations.watchdog import watch
+from core.operations.watchdog import queues_check
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
@@ -69,17 +70,17 @@ def look_around() -> None:
     with apart("The folders of dead workers"):
         remove_abandoned(FOLDERS, PREFIX)
     # First, so that alarms are raised whatever fails below.
-    with apart("The watch over the queues"):
-        watch(worker=worker_name())
+    with apart("The check of the queues"):
+        queues_check(worker=worker_name())
     look()
 
 
 def look() -> None:
-    """Take jobs back from dead workers, mend schedules and run the registered steps.
+    """Take jobs back from dead workers, mend schedules, thin out messages and run the registered steps.
 
     An error in one step does not stop the others.
     """
-    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend):
+    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend, messages_thin):
         with apart(step.__name__):
             step()
     for path in STEPS:

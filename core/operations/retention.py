@@ -1,6 +1,6 @@
 """Retention: logs, records, recordings, images, sessions and messages are deleted after a number of days each.
 
-The ledger and everything that standings, ratings and boards are computed from is never touched. A row says that its
+The ledger and everything that standings, ratings and boards are computed from is never touched. A row shows that its
 file was deleted, see `core.files.removed`.
 """
 
@@ -23,7 +23,7 @@ from django_q.models import Task
 
 from core.environments.additions import UNUSED_DAYS, additions_expire
 from core.files.removed import REMOVED, removed_name
-from core.files.storage import incoming_sweep
+from core.files.storage import incoming_sweep, may_be_stored
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.states import OPEN
 from core.models import (
@@ -158,9 +158,9 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
-    """Return undisputed rows; where a sample is verified, only those already verified."""
+    """Return undisputed rows; where a sample is rechecked, only those that were."""
     agreed = rows.exclude(verdict=RecheckVerdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
-    if settings.VERIFY_SAMPLE:
+    if settings.RECHECK_SAMPLE:
         return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False))
     return agreed
 
@@ -237,11 +237,11 @@ def _deleted_archives(before: datetime, now: datetime, dry_run: bool) -> int:
     """Delete archives whose deletion failed, e.g. because the store did not answer."""
     rows = Submission.objects.filter(deleted_at__lt=before).exclude(archive="")
     if dry_run:
-        return sum(_is_there(name) for _, name in _named(rows, "archive"))
+        return sum(may_be_stored(name) for _, name in _named(rows, "archive"))
     count = 0
     for key, name in list(_named(rows, "archive")):
         # Most archives were deleted with their versions and are not counted.
-        was_there = _is_there(name)
+        was_there = may_be_stored(name)
         if _delete(name):
             count += was_there
             Submission.objects.filter(pk=key).update(archive=removed_name(now.date()))
@@ -274,14 +274,6 @@ def _remove_files(rows: QuerySet[AnyJob], field: str, now: datetime, dry_run: bo
         if same.update(**{field: removed_name(now.date())}):
             _delete(name)
     return count
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return bool(default_storage.exists(name))
-    # Each store raises its own errors; the deletion reports what is wrong.
-    except Exception:
-        return True
 
 
 def _delete(name: str) -> bool:

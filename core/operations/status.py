@@ -162,7 +162,7 @@ def _tournaments() -> list[RunningTournament]:
 
 
 def watchdog_runs() -> bool:
-    """Return whether any worker has watched the queues recently."""
+    """Return whether any worker has checked the queues recently."""
     return Duty.objects.filter(done_at__gte=timezone.now() - STALE_AFTER).exists()
 
 

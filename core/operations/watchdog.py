@@ -23,27 +23,27 @@ from core.notices.alarms import alarm_raise, alarm_settle, alarms_settle_ended
 
 logger = logging.getLogger(__name__)
 
-WATCH = "watchdog"
+WATCHDOG = "watchdog"
 """The name of the duty."""
 EVERY = timedelta(seconds=30)
 GAP = timedelta(minutes=3)
-"""Time without a watch after which the watch counts as off: earlier waiting raises no alarm."""
+"""Time without a check after which the watchdog counts as off: earlier waiting raises no alarm."""
 
 
-def watch(*, worker: str) -> bool:
+def queues_check(*, worker: str) -> bool:
     """Check all queues once; return False when another worker did so a moment ago.
 
-    Workers of every queue call this, so one living worker keeps the watch. worker: the caller's name.
+    Workers of every queue call this, so one living worker is enough. worker: the caller's name.
     """
-    duty = duty_take(name=WATCH, every=EVERY, worker=worker)
+    duty = duty_take(name=WATCHDOG, every=EVERY, worker=worker)
     if duty is None:
         return False
     with apart("The rows of workers that have ended"):
         workers_prune()
         alarms_settle_ended()
     for queue in settings.QUEUES:
-        with apart(f"The watch over the queue {queue}"):
-            queue_watch(queue=queue, since=duty.since, now=duty.done_at)
+        with apart(f"The check of the queue {queue}"):
+            queue_check(queue=queue, since=duty.since, now=duty.done_at)
     return True
 
 
@@ -64,8 +64,8 @@ def duty_take(*, name: str, every: timedelta, worker: str) -> Duty | None:
     return duty
 
 
-def queue_watch(*, queue: str, since: datetime, now: datetime) -> None:
-    """Raise the alarm of a queue that stands still, or settle it. since: start of the watch without a gap."""
+def queue_check(*, queue: str, since: datetime, now: datetime) -> None:
+    """Raise the alarm of a queue that stands still, or settle it. since: start of the checks without a gap."""
     patience = timedelta(minutes=settings.QUEUE_STALL_MINUTES)
     message = ""
     # After a night without workers everything has waited long, so the workers get their time first.

@@ -91,7 +91,7 @@ def quota_list(owner: User, environment: Environment, *, now: datetime) -> list[
 def quota_lists(
     owner: User, environments: Iterable[Environment], *, now: datetime
 ) -> list[tuple[Environment, list[Quota]]]:
-    """As `quota_list`, for many environments with the same number of queries."""
+    """Like `quota_list`, for many environments with the same number of queries."""
     rows = list(environments)
     # Only environments with a limit are counted.
     counted = [row for row in rows if any(quota_limit(name, owner=owner, environment=row) for name in COUNTED)]

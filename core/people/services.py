@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpRequest
 
+from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
@@ -22,6 +23,16 @@ from core.people.emails import email_changed_by_organiser, email_confirmed
 
 MAIL_TAKEN = "There is already an account with this e-mail."
 NAME_TAKEN = "This user name is taken. Please try a different one."
+
+
+def username_problem(name: str) -> str:
+    """Return what is wrong with a user name that Django accepts; empty when nothing is."""
+    # The name is part of addresses, where a leading dot has a special meaning.
+    if not name[:1].isalnum():
+        return "The name must begin with a letter or a digit."
+    if plain_line(name) != name:
+        return "The name contains characters that cannot be shown. Use plain letters and digits."
+    return NAME_TAKEN if name.casefold() == ANONYMOUS_NAME else ""
 
 
 def user_create(*, email: str, username: str, password: str | None, team: str = "", github: str = "") -> User:
@@ -50,8 +61,8 @@ def _create(user: User, letter: LetterKind) -> User:
         raise Refused(problem, field="email")
     if email.casefold() == ANONYMOUS_EMAIL:
         raise Refused(MAIL_TAKEN, field="email")
-    if user.username.casefold() == ANONYMOUS_NAME:
-        raise Refused(NAME_TAKEN, field="username")
+    if problem := username_problem(user.username):
+        raise Refused(problem, field="username")
     user.email = User.objects.normalize_email(email)
     try:
         with transaction.atomic():
@@ -95,7 +106,9 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
 
 
 def profile_save(*, user: User, fields: Collection[str]) -> None:
-    """Save what an organiser has changed about a person. A new address has to be confirmed like the first one."""
+    """Save what an organiser has changed about a person; a new address has to be confirmed. Raises Refused."""
+    if "username" in fields and (problem := username_problem(user.username)):
+        raise Refused(problem, field="username")
     before = User.objects.get(pk=user.pk)
     with transaction.atomic():
         user.save(update_fields=fields)

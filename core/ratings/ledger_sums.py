@@ -32,7 +32,7 @@ Live = Mapping[int, tuple[float, int]]
 """Elo and the duels behind it, by submission."""
 
 
-def sums_hold(environment: Environment) -> LedgerSums:
+def sums_lock(environment: Environment) -> LedgerSums:
     """The sums of an environment's ledger, locked until the end of the transaction."""
     rows = LedgerSums.objects.select_for_update(of=("self",), no_key=True)
     found = rows.filter(environment=environment).first()

@@ -28,7 +28,7 @@ class Opponent:
 
 
 def opponent_list(agent: Agent) -> list[Opponent]:
-    """Return the opponents of an agent, those it met most often first. Results that are held back do not count."""
+    """Return the opponents of an agent, those it met most often first. Results that are withheld do not count."""
     totals: dict[int, list[int]] = {}
     for own, other in (("first", "second"), ("second", "first")):
         rows: Iterable[Mapping[str, Any]] = (

@@ -11,7 +11,7 @@ from core import models
 from core.models import Audience, Duel, Environment, JobState, Rating
 
 COUNTED = Q(duel__tournament__is_rated=True, duel__tournament__results=Audience.PUBLIC, duel__void__isnull=True)
-"""The condition for entries that count, as in `Tournament.counts_for_ratings`: held-back results are left out."""
+"""The condition for entries that count, as in `Tournament.counts_for_ratings`: withheld results are left out."""
 SIZES = (10, 20, 40)
 """How many agents a matrix may show."""
 LENS_SIZE = 60
@@ -19,7 +19,7 @@ LENS_SIZE = 60
 
 
 @dataclass(frozen=True, slots=True)
-class PairTotal:
+class OpponentTotal:
     """All matches of two submissions that count, seen from one of them; a forfeit is a win for the opponent."""
 
     submission: int
@@ -48,7 +48,7 @@ class Matrix:
     """
 
     ratings: tuple[Rating, ...]
-    cells: tuple[tuple[PairTotal | None, ...], ...]
+    cells: tuple[tuple[OpponentTotal | None, ...], ...]
     ranked_count: int
 
 
@@ -69,7 +69,7 @@ def best_ratings(environment: Environment, limit: int) -> list[Rating]:
     return list(ranked.select_related("submission__agent__owner").order_by("rank", "submission_id")[:limit])
 
 
-def pair_totals(environment: Environment, submissions: Collection[int]) -> list[PairTotal]:
+def pair_totals(environment: Environment, submissions: Collection[int]) -> list[OpponentTotal]:
     """The totals of these submissions against each other, every pair from both sides. One query, of stored sums."""
     rows = models.PairTotal.objects.filter(environment=environment, first__in=submissions, second__in=submissions)
     columns = ("first", "second", "wins", "draws", "losses", "duel_count", "latest_duel")
@@ -80,7 +80,7 @@ def pair_totals(environment: Environment, submissions: Collection[int]) -> list[
             for place, figure in enumerate((*figures, duels)):
                 sums[place] += figure
             sums[-1] = max(sums[-1], latest)
-    return [PairTotal(*pair, *sums) for pair, sums in found.items()]
+    return [OpponentTotal(*pair, *sums) for pair, sums in found.items()]
 
 
 def matrix_get(environment: Environment, size: int) -> Matrix:
@@ -91,6 +91,6 @@ def matrix_get(environment: Environment, size: int) -> Matrix:
     return Matrix(tuple(ratings), _cells(keys, pair_totals(environment, keys)), ranked)
 
 
-def _cells(keys: Sequence[int], totals: Sequence[PairTotal]) -> tuple[tuple[PairTotal | None, ...], ...]:
+def _cells(keys: Sequence[int], totals: Sequence[OpponentTotal]) -> tuple[tuple[OpponentTotal | None, ...], ...]:
     found = {(total.submission, total.opponent): total for total in totals}
     return tuple(tuple(found.get((row, column)) for column in keys) for row in keys)

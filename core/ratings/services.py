@@ -11,7 +11,7 @@ from django.db.models import Max, Q
 from django.db.models.functions import Now
 
 from core.models import Environment, Rating, RatingPoint, RatingPool, Tournament
-from core.ratings.news import moment_kept
+from core.ratings.notices import moment_kept
 from core.ratings.participants import participants_write
 
 BATCH_SIZE = 500
@@ -87,17 +87,17 @@ def ratings_note(*, environment: Environment, at: datetime) -> int:
         return _note(environment, pool.fitted_at, list(ratings.order_by("pk")))
 
 
-def moment_tell(*, environment: Environment) -> bool:
-    """Send the news of the last moment of the history once; return whether this call has sent it.
+def moment_notify(*, environment: Environment) -> bool:
+    """Send the notices of the last moment of the history once; return whether this call has sent it.
 
-    This is not part of the transaction that stores ratings, so that ratings do not depend on news or wait for them. If
-    a worker dies before, the next one sends the news.
+    This is not part of the transaction that stores ratings, so that ratings do not depend on notices or wait for them.
+    If a worker dies before, the next one sends the notices.
     """
     last = RatingPoint.objects.filter(environment=environment).aggregate(last=Max("at"))["last"]
     if last is None:
         return False
     pools = RatingPool.objects.filter(Q(told_at=None) | Q(told_at__lt=last), environment=environment)
-    # Called after every result and mostly without any news, so checked first without a transaction.
+    # Called after every result and mostly without any notice, so checked first without a transaction.
     if not pools.exists():
         return False
     with transaction.atomic():
@@ -147,7 +147,7 @@ def rating_points_replace(*, changed: Sequence[RatingPoint], gone: Sequence[Rati
 
 
 def rating_points_thin(*, before: datetime, dry_run: bool = False) -> int:
-    """Of moments before this one keep only the last of each day and environment; return how many points are deleted.
+    """Keep only the last moment of each day and environment before this one; return how many points are deleted.
 
     Moments are deleted as a whole, so that the rest are leaderboards as they were shown.
     """

@@ -68,7 +68,7 @@ class AgentChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Options:
     """How the rollouts of a batch are made. limits: tighter ones than those of the tasks. priority: by organisers."""
 
     attempts: int = 1
@@ -79,21 +79,21 @@ class Wish:
 
 
 def batch_create(
-    *, owner: User, environment: Environment, tasks: Sequence[Task], agent: AgentChoice, wish: Wish | None = None
+    *, owner: User, environment: Environment, tasks: Sequence[Task], agent: AgentChoice, options: Options | None = None
 ) -> Batch:
     """Let an agent work at tasks, several times at each; return the batch. Raises Refused and QuotaExceeded.
 
     tasks: current ones of the application, read with their files.
     """
-    wish = wish or Wish()
+    options = options or Options()
     check_may_ask(owner)
-    _check_wish(owner, environment, tasks, wish)
+    _check_options(owner, environment, tasks, options)
     _check_agent(owner, environment, agent, tasks)
     package = _package(environment)
     with transaction.atomic():
         locked = owner_lock(owner)
-        rollout_quota_check(owner=locked, environment=environment, rollout_count=len(tasks) * wish.attempts)
-        return _create(locked, package, tasks, agent, wish, BatchPurpose.ASKED)
+        rollout_quota_check(owner=locked, environment=environment, rollout_count=len(tasks) * options.attempts)
+        return _create(locked, package, tasks, agent, options, BatchPurpose.ASKED)
 
 
 def ranking_begin(*, submission: Submission) -> Batch | None:
@@ -108,8 +108,8 @@ def ranking_begin(*, submission: Submission) -> Batch | None:
     if package is None or not tasks or submission.agent.is_disabled or submission.agent.is_resting:
         return None
     choice = AgentChoice(RolloutAgent.SUBMISSION, submission=submission, vision=True)
-    wish = Wish(attempts=RANKING_ATTEMPTS, note="For the board.")
-    return _create(submission.agent.owner, package, tasks, choice, wish, BatchPurpose.RANKING)
+    options = Options(attempts=RANKING_ATTEMPTS, note="For the board.")
+    return _create(submission.agent.owner, package, tasks, choice, options, BatchPurpose.RANKING)
 
 
 def ranking_renew(*, environment: Environment) -> list[Batch]:
@@ -168,7 +168,7 @@ def _attempted(submission: Submission) -> dict[int, int]:
 
 
 def _create(
-    owner: User, package: Package, tasks: Sequence[Task], agent: AgentChoice, wish: Wish, purpose: BatchPurpose
+    owner: User, package: Package, tasks: Sequence[Task], agent: AgentChoice, options: Options, purpose: BatchPurpose
 ) -> Batch:
     batch = Batch.objects.create(
         owner=owner,
@@ -179,35 +179,35 @@ def _create(
         submission=agent.submission,
         model=agent.model,
         agent_config=agent.config(),
-        task_filter=dict(wish.task_filter),
-        attempts=wish.attempts,
-        limits=dict(wish.limits),
-        note=plain_line(wish.note)[:200],
+        task_filter=dict(options.task_filter),
+        attempts=options.attempts,
+        limits=dict(options.limits),
+        note=plain_line(options.note)[:200],
     )
     for seed in sorted({task.seed for task in tasks}) if package.manifest["seeds"] else ():
         package_build_ensure(package=package, seed=seed)
-    rollouts_line_up(batch=batch, tasks=tasks, attempts=wish.attempts, priority=wish.priority)
+    rollouts_line_up(batch=batch, tasks=tasks, attempts=options.attempts, priority=options.priority)
     return batch
 
 
-def _check_wish(owner: User, environment: Environment, tasks: Sequence[Task], wish: Wish) -> None:
+def _check_options(owner: User, environment: Environment, tasks: Sequence[Task], options: Options) -> None:
     if not environment.is_app:
         raise Refused(f"{environment} is not an application, so it has no rollouts.", code="no_application")
     if not environment.is_active:
         raise Refused(environment.closed_because, code="closed")
-    if not 1 <= wish.attempts <= MOST_ATTEMPTS:
+    if not 1 <= options.attempts <= MOST_ATTEMPTS:
         raise Refused(f"A batch has 1 to {MOST_ATTEMPTS} attempts at each task.", field="attempts", code="attempts")
     if not tasks:
         raise Refused("Choose at least one task.", field="tasks", code="no_tasks")
-    if len(tasks) * wish.attempts > MOST_ROLLOUTS:
+    if len(tasks) * options.attempts > MOST_ROLLOUTS:
         raise Refused(f"A batch has at most {MOST_ROLLOUTS:,} rollouts.", field="attempts", code="too_many_rollouts")
-    if wish.priority and not (may(owner, "core.change_rollout") and -PRIORITIES <= wish.priority <= PRIORITIES):
+    if options.priority and not (may(owner, "core.change_rollout") and -PRIORITIES <= options.priority <= PRIORITIES):
         raise Refused(f"Organisers set priorities, from -{PRIORITIES} to {PRIORITIES}.", field="priority")
-    if unknown := sorted(set(wish.limits) - set(LIMITS)):
+    if unknown := sorted(set(options.limits) - set(LIMITS)):
         raise Refused(
             f"There is no limit {unknown[0][:40]}. The limits are {', '.join(LIMITS)}.", field="limits", code="limits"
         )
-    if any(value < 1 for value in wish.limits.values()):
+    if any(value < 1 for value in options.limits.values()):
         raise Refused("A limit is a whole number from 1 on.", field="limits", code="limits")
     for task in tasks:
         if task.environment_id != environment.pk or not task_visible(task, owner):

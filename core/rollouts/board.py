@@ -1,7 +1,7 @@
 """The board of an application: agents ranked by the tasks that they solve, with intervals, pass^3, cost and steps.
 
 Only rollouts for the board count, at the current revisions of the tasks that rank, of each agent's newest version that
-has any. Results of an older revision are not comparable; such a version works at the new tasks when it is asked to.
+has any. Results of an older revision are not comparable; such a version works at the new tasks on request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALL_OF = 3
 
 
 @dataclass(frozen=True, slots=True)
-class BoardRow:
+class TaskBoardRow:
     """An agent on the board. rank: ties share, 1, 1, 3; None before every task has an attempt.
 
     success: mean over tasks with its interval. all_of_3: pass^3. attempted: tasks with an attempt that counts.
@@ -46,7 +46,7 @@ class BoardRow:
 class TaskBoard:
     """A board. task_count: tasks that rank. hidden_count: how many of them are hidden."""
 
-    rows: tuple[BoardRow, ...]
+    rows: tuple[TaskBoardRow, ...]
     task_count: int
     hidden_count: int
 
@@ -93,9 +93,9 @@ def _attempts(rows: QuerySet[Rollout], keys: dict[int, str]) -> tuple[dict[int, 
     return attempts, waiting
 
 
-def _row(submission: Submission, attempts: list[EndedAttempt], waiting: int, task_count: int) -> BoardRow:
+def _row(submission: Submission, attempts: list[EndedAttempt], waiting: int, task_count: int) -> TaskBoardRow:
     counts = counts_by_task(attempts)
-    return BoardRow(
+    return TaskBoardRow(
         rank=None,
         submission=submission,
         success=set_figure(counts),
@@ -106,11 +106,11 @@ def _row(submission: Submission, attempts: list[EndedAttempt], waiting: int, tas
     )
 
 
-def _ranked(rows: list[BoardRow], task_count: int) -> tuple[BoardRow, ...]:
+def _ranked(rows: list[TaskBoardRow], task_count: int) -> tuple[TaskBoardRow, ...]:
     """Return the rows, best first; those that have not attempted every task yet stand below, without a rank."""
     whole = [row for row in rows if row.attempted == task_count and row.success.value is not None]
     whole.sort(key=_key)
-    placed: list[BoardRow] = []
+    placed: list[TaskBoardRow] = []
     for place, row in enumerate(whole, start=1):
         is_tied = bool(placed) and _key(placed[-1])[:2] == _key(row)[:2]
         placed.append(_with_rank(row, placed[-1].rank if is_tied else place))
@@ -118,10 +118,10 @@ def _ranked(rows: list[BoardRow], task_count: int) -> tuple[BoardRow, ...]:
     return (*placed, *rest)
 
 
-def _key(row: BoardRow) -> tuple[float, float, str]:
+def _key(row: TaskBoardRow) -> tuple[float, float, str]:
     """Sort by success, then by the share of tasks that are always solved, then by name."""
     return -(row.success.value or 0.0), -(row.all_of_3.value or 0.0), row.submission.agent.name.lower()
 
 
-def _with_rank(row: BoardRow, rank: int | None) -> BoardRow:
-    return BoardRow(rank, row.submission, row.success, row.all_of_3, row.summary, row.attempted, row.open_count)
+def _with_rank(row: TaskBoardRow, rank: int | None) -> TaskBoardRow:
+    return TaskBoardRow(rank, row.submission, row.success, row.all_of_3, row.summary, row.attempted, row.open_count)

@@ -44,7 +44,7 @@ def model_named(owner: User, name: str) -> LanguageModel:
 
 
 def submission_named(owner: User, environment: Environment, name: str) -> Submission:
-    """Return the newest version of a person's agent that is built; organisers may name anybody's. Raises Refused."""
+    """Return the newest version of a person's agent that is built; organisers may name any. Raises Refused."""
     rows = Submission.objects.filter(agent__environment=environment, agent__name__iexact=name, deleted_at=None)
     if not may(owner, OTHERS):
         rows = rows.filter(agent__owner=owner)

@@ -20,7 +20,7 @@ from arena_kit.rollout.numbers.summary import (
     only_by_oracle,
     summarise,
 )
-from core.models import Acceptance, BatchPurpose, Environment, JobFault, JobState, Rollout, RolloutOutcome
+from core.models import Acceptance, BatchPurpose, Environment, JobFault, JobState, Rollout, RolloutOutcome, Task
 from core.rollouts.permissions import Viewer, rollouts_visible, tasks_visible
 
 OVER = (JobState.SUCCEEDED, JobState.FAILED)
@@ -34,7 +34,7 @@ SOLVED = Q(outcome=RolloutOutcome.SOLVED)
 @dataclass(frozen=True, slots=True)
 class BatchFigures:
     """The figures of a batch. any_of, all_of: pass@k and pass^k by k. often: how often each task was solved, by its
-    key."""
+    name."""
 
     summary: Summary
     any_of: Mapping[int, SetFigure]
@@ -45,7 +45,7 @@ class BatchFigures:
 
 @dataclass(frozen=True, slots=True)
 class Analytics:
-    """The analytics of an application's tasks. often: by task key, over all agents. agents: counts by agent and
+    """The analytics of an application's tasks. often: by task name, over all agents. agents: counts by agent and
     task."""
 
     often: Mapping[str, Often]
@@ -78,9 +78,15 @@ def attempt_of(row: Any, task: str) -> EndedAttempt:
 
 
 def attempts_in(rows: QuerySet[Rollout]) -> list[EndedAttempt]:
-    """Return rollouts that are over, as the library counts them, with one query."""
-    found = rows.filter(state__in=OVER).values_list("task__key", *ATTEMPT, named=True)
-    return [attempt_of(row, row.task__key) for row in found]
+    """Return rollouts that are over, as the library counts them, with two queries."""
+    names = _names(Task.objects.filter(pk__in=rows.order_by().values("task")))
+    found = rows.filter(state__in=OVER).values_list("task", *ATTEMPT, named=True)
+    return [attempt_of(row, names[row.task]) for row in found]
+
+
+def _names(tasks: QuerySet[Task]) -> dict[int, str]:
+    """Return the names of tasks by their ids."""
+    return {task.pk: task.name for task in tasks.select_related("member").only("key", "member__username")}
 
 
 def batch_figures(rows: QuerySet[Rollout]) -> BatchFigures:
@@ -93,7 +99,7 @@ def batch_figures(rows: QuerySet[Rollout]) -> BatchFigures:
         summary=summarise(attempts),
         any_of={k: set_figure(counts, k) for k in shown},
         all_of={k: set_figure(counts, k, Measure.ALL) for k in shown},
-        often={key: how_often(each) for key, each in counts.items()},
+        often={name: how_often(each) for name, each in counts.items()},
         counts=counts,
     )
 
@@ -102,20 +108,21 @@ def analytics(environment: Environment, viewer: Viewer) -> Analytics:
     """Return what the rollouts that a viewer sees tell about an application's current tasks, without trials."""
     rows = rollouts_visible(environment.rollouts.filter(COUNTED, task__is_current=True), viewer)
     rows = rows.exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
-    found = rows.order_by().values_list(
-        "batch__agent_kind", "submission__agent__name", "batch__model__name", "task__key"
-    )
+    columns = ("batch__agent_kind", "submission__agent__name", "batch__model__name")
+    names = _names(environment.tasks.filter(is_current=True))
+    found = rows.order_by().values_list(*columns, "task")
     agents: dict[str, dict[str, Counts]] = defaultdict(dict)
     together: dict[str, Counts] = {}
-    for kind, agent, model, key, made, solved in found.annotate(made=Count("pk"), solved=Count("pk", filter=SOLVED)):
-        counts = Counts(made, solved)
-        agents[" with ".join(filter(None, (agent, model))) or kind.lower()][key] = counts
-        known = together.get(key, Counts(0, 0))
-        together[key] = Counts(known.attempts + made, known.solved + solved)
+    counted = found.annotate(made=Count("pk"), solved=Count("pk", filter=SOLVED))
+    for kind, agent, model, task_id, made, solved in counted:
+        counts, task = Counts(made, solved), names[task_id]
+        agents[" with ".join(filter(None, (agent, model))) or kind.lower()][task] = counts
+        known = together.get(task, Counts(0, 0))
+        together[task] = Counts(known.attempts + made, known.solved + solved)
     accepted = tasks_visible(environment.tasks.filter(is_current=True, acceptance=Acceptance.ACCEPTED), viewer)
     return Analytics(
-        often={key: how_often(each) for key, each in together.items()},
+        often={name: how_often(each) for name, each in together.items()},
         disagreements=disagreements(agents),
-        only_by_oracle=only_by_oracle(agents, accepted.values_list("key", flat=True)),
+        only_by_oracle=only_by_oracle(agents, _names(accepted).values()),
         agents=agents,
     )

@@ -1,4 +1,4 @@
-"""Verdicts that organisers ask for on pages: the row says so until a worker has judged the rollout again."""
+"""Verdicts that organisers ask for on pages: the row keeps the request until a worker has judged the rollout again."""
 
 from __future__ import annotations
 

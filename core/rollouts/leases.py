@@ -51,5 +51,5 @@ def worlds_settle(*, host: str, alive: Collection[str], before: datetime | None 
 
 
 def worlds_open() -> QuerySet[WorldLease]:
-    """Return the worlds that are open as far as rows say."""
+    """Return the worlds that are open by their rows."""
     return WorldLease.objects.filter(closed_at=None).select_related("rollout")

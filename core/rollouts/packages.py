@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import Error, transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from arena_kit.rollout.packages.manifest import Manifest
 from arena_kit.rollout.packages.package import Package as PackageRead
@@ -100,11 +100,10 @@ def package_build_ensure(*, package: Package, seed: int) -> PackageBuild:
     One that failed is tried again, and so is one whose images no cluster can pull where worlds are pods. Raises Refused
     for more seeds than a package may have.
     """
-    seed = seed if package.manifest["seeds"] else 0
+    seed = _seed(package, seed)
     with transaction.atomic():
         name_lock(f"package build {package.pk}")
-        builds = package.builds.filter(seed=seed).order_by("-pk")
-        known = package_built(package, seed) or builds.filter(state__in=OPEN).first()
+        known = package_built(package, seed) or builds_of(package, seed).filter(state__in=OPEN).first()
         if known is not None:
             return known
         if seed and package.builds.exclude(seed=seed).values("seed").distinct().count() >= MOST_SEEDS:
@@ -114,10 +113,18 @@ def package_build_ensure(*, package: Package, seed: int) -> PackageBuild:
     return build
 
 
+def builds_of(package: Package, seed: int) -> QuerySet[PackageBuild]:
+    """Return the builds of a package with a seed, the newest first; without seeds of its own it has one build."""
+    return package.builds.filter(seed=_seed(package, seed)).order_by("-pk")
+
+
+def _seed(package: Package, seed: int) -> int:
+    return seed if package.manifest["seeds"] else 0
+
+
 def package_built(package: Package, seed: int) -> PackageBuild | None:
     """Return the newest successful build of a package with a seed; None without one."""
-    wanted = seed if package.manifest["seeds"] else 0
-    made = package.builds.filter(seed=wanted, state=JobState.SUCCEEDED).order_by("-pk")
+    made = builds_of(package, seed).filter(state=JobState.SUCCEEDED)
     if settings.SANDBOX != "kubernetes":
         return made.first()
     # One that was made before there was a registry starts on its own host alone.

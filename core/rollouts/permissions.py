@@ -101,17 +101,11 @@ def outcome_visible(viewer: Viewer, prefix: str = "") -> Q:
     return kept & (open_ones | own)
 
 
-def rollout_visible(rollout: Rollout, viewer: Viewer) -> bool:
-    """Return whether a person sees the outcome of a rollout."""
-    if answers_visible(rollout.task, viewer):
-        return True
-    return rollout.task.split != TaskSplit.HIDDEN and rollout.batch.purpose != BatchPurpose.ACCEPTANCE
-
-
 def work_visible(rollout: Rollout, viewer: Viewer) -> bool:
-    """Return whether a person sees what an agent did: steps, pictures, video, network log, its answer."""
-    if not rollout_visible(rollout, viewer):
-        return False
+    """Return whether a person sees what an agent did: steps, pictures, video, network log, its answer.
+
+    rollout: one whose outcome the person sees, from `rollouts_visible`.
+    """
     if answers_visible(rollout.task, viewer) or rollout.task.split == TaskSplit.PRACTICE:
         return True
     if rollout.batch.agent_kind == RolloutAgent.SCRIPTED:

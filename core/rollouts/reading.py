@@ -9,7 +9,7 @@ from django.conf import settings
 from arena_kit.rollout.packages.compose import Caps
 from arena_kit.rollout.packages.package import SiteLimits
 from arena_kit.rollout.tasks.reading import Rules, task_again
-from arena_kit.rollout.tasks.task import Limits
+from arena_kit.rollout.tasks.task import RolloutLimits
 from arena_kit.rollout.tasks.task import Task as TaskRead
 from core.models import Environment, Package, Task
 
@@ -31,7 +31,7 @@ def task_of(row: Task) -> TaskRead:
     return task_again(row.key, row.definition, environment=row.environment.slug)
 
 
-def limits_of(row: Task, package: Package) -> Limits:
+def limits_of(row: Task, package: Package) -> RolloutLimits:
     """Return the limits of a task in a package: its own, or those of the package, and never wider than the latter.
 
     A task may be older than a package that allows less. Raises ValueError if this version cannot read the task.
@@ -42,7 +42,7 @@ def limits_of(row: Task, package: Package) -> Limits:
     for name, value in own.items():
         if ("cost" if name == "cost_micros" else name) in written:
             found[name] = value if most[name] is None else min(value, most[name])
-    return Limits(**found)
+    return RolloutLimits(**found)
 
 
 def newest_package(environment: Environment) -> Package | None:
@@ -68,4 +68,4 @@ def rules_of_manifest(slug: str, manifest: dict[str, object]) -> Rules:
     assert isinstance(limits, dict)
     assert isinstance(logins, list)
     assert isinstance(origins, list)
-    return Rules(slug, Limits(**limits), tuple(logins), tuple(origins))
+    return Rules(slug, RolloutLimits(**limits), tuple(logins), tuple(origins))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
 
+from arena_kit.rollout.loop import FREE_NOTES
 from core.duels.selectors import NotStored, file_open
 from core.models import Rollout
 from core.version import arena_version
@@ -33,8 +34,13 @@ def steps_read(rollout: Rollout, *, after: int = 0) -> Iterator[dict[str, Any]]:
         yield from (step for step in (rollout.live or {}).get("steps", ()) if step["number"] > after)
         return
     # Steps are numbered by their lines, so those before are passed over unread.
-    for line in islice(_lines(rollout), after, None):
+    for line in islice(_lines(rollout) if may_have_step(rollout, after + 1) else (), after, None):
         yield json.loads(line)
+
+
+def may_have_step(rollout: Rollout, number: int) -> bool:
+    """Return whether a log may hold a step of this number, without reading it: free notes are lines but no steps."""
+    return number <= rollout.step_count + FREE_NOTES
 
 
 def last_step(rollout: Rollout) -> int:
@@ -150,7 +156,7 @@ def atif_trajectory(rollout: Rollout, steps: Sequence[Mapping[str, Any]]) -> dic
             entry["tool_calls"] = [{"tool_call_id": call_id, "function_name": call["name"], "arguments": call["args"]}]
             said = step["error"] or (f"{then['title']} {then['url']}".strip() if then else "")
             entry["observation"] = {"results": [{"source_call_id": call_id, "content": said}]}
-        # How the tokens of a step divide is not known, only their sum.
+        # Only the sum of a step's tokens is known, not the split into input and output.
         entry["metrics"] = {"cost_usd": cost / 1e6, "extra": {"tokens": tokens}}
         if not model:
             entry["llm_call_count"] = 0

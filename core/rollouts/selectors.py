@@ -60,7 +60,7 @@ def tasks_current(viewer: Viewer, environment: Environment | None = None) -> Que
     `rollout_count`, `attempt_count`, `solved_count` and `batch_count` leave out the arena's own trials.
     `sees_answer`: whether the viewer sees the answer, too.
     """
-    rows = Task.objects.filter(is_current=True).select_related("environment", "file__uploaded_by")
+    rows = Task.objects.filter(is_current=True).select_related("environment", "file__uploaded_by", "member")
     if environment is not None:
         rows = rows.filter(environment=environment)
     asked = ~Q(rollouts__batch__purpose=BatchPurpose.ACCEPTANCE) & Q(rollouts__hidden_at=None)
@@ -127,12 +127,15 @@ def tags_of(environment: Environment, viewer: Viewer) -> list[str]:
     return sorted({tag for line in lines for tag in line.split(",") if tag})
 
 
-def task_get(viewer: Viewer, environment: Environment, key: str) -> Task:
-    """Return a current task that a viewer sees. Raises Task.DoesNotExist.
+def task_get(viewer: Viewer, environment: Environment, name: str) -> Task:
+    """Return a current task that a viewer sees. name: its key, or its whole name. Raises Task.DoesNotExist.
 
     Where a member's task has the id of another one that its author did not see: one's own, else the organisers'.
     """
+    key, _, author = name.partition("@")
     found = tasks_current(viewer, environment).filter(key=key)
+    if author:
+        found = found.filter(member__username=author)
     own = Q(member=viewer.pk) if viewer.pk else Q(pk__in=[])
     row = found.filter(own).first() or found.order_by(F("member").asc(nulls_first=True)).first()
     if row is None:
@@ -163,6 +166,7 @@ def rollout_rows(viewer: Viewer) -> QuerySet[Rollout]:
     """Return the rollouts whose outcome a viewer sees, newest first, without long columns."""
     related = (
         "task__file",
+        "task__member",
         "environment",
         "batch__owner",
         "batch__model",
@@ -175,7 +179,7 @@ def rollout_rows(viewer: Viewer) -> QuerySet[Rollout]:
 
 def rollout_get(viewer: Viewer, public_id: UUID) -> Rollout:
     """Return a rollout that a viewer sees, with its long columns. Raises Rollout.DoesNotExist."""
-    found = Rollout.objects.select_related(*Rollout.RELATED, "task__file", "task__environment")
+    found = Rollout.objects.select_related(*Rollout.RELATED, "task__file", "task__environment", "task__member")
     return rollouts_visible(found, viewer).get(public_id=public_id)
 
 
@@ -226,7 +230,11 @@ def batch_phases(batch: Batch, viewer: Viewer) -> dict[str, int]:
 
 def batch_matrix(batch: Batch, viewer: Viewer) -> list[tuple[Task, list[Rollout]]]:
     """Return the tasks of a batch with its attempts at each, in order."""
-    rows = batch_rollouts(batch, viewer).select_related("task__file", "batch", "submission__agent").defer(*LONG[:3])
+    rows = (
+        batch_rollouts(batch, viewer)
+        .select_related("task__file", "task__member", "batch", "submission__agent")
+        .defer(*LONG[:3])
+    )
     matrix: dict[int, tuple[Task, list[Rollout]]] = {}
     for rollout in rows.order_by("task__key", "attempt_number"):
         matrix.setdefault(rollout.task_id, (rollout.task, []))[1].append(rollout)

@@ -19,20 +19,6 @@ from core.models import BatchPurpose, JobFault, Rollout, RolloutVerdict, Task, U
 from core.rollouts.acceptance import acceptance_decide
 from core.rollouts.storable import storable, storable_text
 
-ARTIFACTS = (
-    "record",
-    "steps",
-    "pages",
-    "video",
-    "trace",
-    "har",
-    "export",
-    "changes",
-    "world_log",
-    "model_log",
-    "player_log",
-)
-"""The fields of a rollout that name files."""
 MOST_SENTENCE = 4_000
 
 

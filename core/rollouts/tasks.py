@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 
 from arena_kit.rollout.tasks.file import Skipped, TasksRefused, tasks_read
 from arena_kit.rollout.tasks.file import TaskFile as FileRead
@@ -26,7 +25,7 @@ from core.rollouts.permissions import answers_visible, check_may_ask, task_visib
 from core.rollouts.reading import newest_package, rules_of
 
 ORGANISING = "core.change_task"
-"""The right to revise every task, and to put tasks on a board."""
+"""The right to write and revise the tasks of the organisers, and to put tasks on a board."""
 MOST_NEAR_LOOKED_AT = 2_000
 """Tasks of a file among which those that are nearly the same are looked for: 5,000 would take two seconds."""
 
@@ -49,7 +48,7 @@ def tasks_upload(
 ) -> Uploaded:
     """Read a `tasks.json` and write what is new in it; wrong tasks are skipped with reasons. Raises Refused.
 
-    Only organisers and those who uploaded a task before may revise it. The tasks of organisers are tested at once,
+    Members revise their own tasks, organisers those of the organisers. The tasks of organisers are tested at once,
     those of members on request. operator: who sends it; organisers' tasks rank agents, so the audit log has them.
     """
     check_may_ask(owner)
@@ -87,13 +86,13 @@ def tasks_write(
     is_organiser = package is not None or may(owner, ORGANISING)
     namespace = None if is_organiser else owner.pk
     found = found if is_organiser else _without_ranking(found)
-    # Where both have a key, the organisers' task comes last and is the one that they revise.
-    order = F("member").desc(nulls_last=True)
-    rows = list(environment.tasks.filter(is_current=True).select_related("file").order_by(order, "pk"))
+    rows = list(environment.tasks.filter(is_current=True).select_related("file").order_by("pk"))
+    # Organisers revise and repeat no member's task: a member who guesses an id would take it from them.
+    ours = [row for row in rows if row.member_id == namespace]
     # An upload is compared with nothing but what its sender may read: any other answer could be found by guesses.
-    mine = [row for row in rows if (is_organiser or row.member_id == owner.pk) and answers_visible(row, owner)]
-    current = {row.key: row for row in mine}
-    foreign = {row.key for row in rows if row.member_id == namespace or task_visible(row, owner)} - set(current)
+    current = {row.key: row for row in ours if answers_visible(row, owner)}
+    seen = ours if is_organiser else [*ours, *(row for row in rows if task_visible(row, owner))]
+    foreign = {row.key for row in seen} - set(current)
     sent = [replace(task, environment=environment.slug) for task in found.tasks]
     allowed = [task for task in sent if task.key not in foreign]
     known = {row.key: KnownTask(row.key, row.revision, row.content_sha256, row.fingerprint) for row in current.values()}
@@ -107,7 +106,7 @@ def tasks_write(
         report={**_report(plan, found), "foreign": sorted(task.key for task in sent if task not in allowed)},
     )
     written = [_row(file, namespace, task, 1) for task in plan.created]
-    written += [_row(file, current[task.key].member_id, task, number) for task, number in plan.revised]
+    written += [_row(file, namespace, task, number) for task, number in plan.revised]
     # The old ones first: a constraint allows only one current revision.
     environment.tasks.filter(pk__in=[current[task.key].pk for task, _ in plan.revised]).update(is_current=False)
     return Uploaded(file, tuple(Task.objects.bulk_create(written)))

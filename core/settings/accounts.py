@@ -28,8 +28,11 @@ SUPERUSER_PASSWORD = env.secret("SUPERUSER_PASSWORD")
 REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
 # The first one makes new hashes; a login with an older hash renews it.
 PASSWORD_HASHERS = [
-    f"django.contrib.auth.hashers.{name}PasswordHasher"
-    for name in ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+    "core.people.hashers.Argon2AtOnce",
+    *(
+        f"django.contrib.auth.hashers.{name}PasswordHasher"
+        for name in ("PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+    ),
 ]
 
 # --- Guesses of passwords ---------------------------------------------------------------------------------
@@ -50,7 +53,7 @@ AXES_LOCKOUT_CALLABLE = "web.site.logins.locked_out"
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
 
 # --- django-allauth ---------------------------------------------------------------------------------------
-# What it asks of this site is in web.people.adapters and web.people.forms. The limits are those of RATES and of
+# Its calls into this site are in web.people.adapters and web.people.forms. The limits are those of RATES and of
 # django-axes, which count for all kinds of access, so its own are off.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_ADAPTER = "web.people.adapters.AccountAdapter"

@@ -11,6 +11,6 @@ VARIABLES = env = Variables(os.environ)
 DEBUG = env.flag("DEBUG", False)
 SITE_NAME = env.text("SITE_NAME", "RL Arena")
 SITE_URL = env.text("SITE_URL").rstrip("/")
-# The process that sends live events; empty: pages ask every two seconds instead.
+# The process that sends live events; empty: pages poll every two seconds instead.
 EVENTS_URL = env.text("EVENTS_URL").rstrip("/")
 DATA_DIR = Path(env.text("DATA_DIR", str(BASE_DIR / "data")))

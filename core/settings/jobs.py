@@ -32,7 +32,7 @@ JOB_DELAY_SECONDS = 30
 QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
 STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
-VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
+RECHECK_SAMPLE = env.share("RECHECK_SAMPLE", 0.05)
 # Processes of workers for each queue on a host; one for those that are left out.
 WORKERS = {"duel": DUEL_PARALLELISM, ROLLOUT_QUEUE: ROLLOUT_PARALLELISM}
 # django-q turns schedules into messages of the queues. Its own workers do only schedules that superusers have written.

@@ -26,9 +26,9 @@ PLAYER_CONTAINERS: dict[str, Any] = env.pairs(
     apart=dict.fromkeys(("warm", "cache_bytes", "image_bytes"), whole_number),
 )
 IMAGE_CACHE_BYTES: int = PLAYER_CONTAINERS.pop("cache_bytes")
-# Of a submitted image.
+# Limits of a submitted image.
 IMAGE_MAX_BYTES: int = PLAYER_CONTAINERS.pop("image_bytes")
-# With SANDBOX=kubernetes. core.jobs.cluster reads them.
+# With SANDBOX=kubernetes. core.jobs.tenants reads them.
 KUBERNETES_OPTIONS: dict[str, Any] = env.pairs(
     "KUBERNETES_OPTIONS",
     "image=,namespace=arena-players,worlds=arena-worlds,lots=10,lot_size=2,pull_secret=,runtime_class=,priority_class=,queue=,"
@@ -63,11 +63,11 @@ _SCRIPTS: dict[str, Any] = env.pairs(
     decimal,
     apart={"memory_limit_bytes": whole_number, "requirements": words, "base_images": images},
 )
-# As PLAYER_BASE_IMAGES, but for scripts; empty: the same.
+# Like PLAYER_BASE_IMAGES, for scripts; empty: the same.
 SCRIPT_BASE_IMAGES: dict[tuple[int, int], str] = _SCRIPTS.pop("base_images")
 SCRIPT_REQUIREMENTS: list[str] = _SCRIPTS.pop("requirements")
 # The names are those of arena_kit.sandbox.scripts.ScriptLimits, which holds the other limits.
 SCRIPT_LIMITS: dict[str, Any] = {**_SCRIPTS, "pids": 50}
 ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments")
-# Whether a submission may add an environment that Gymnasium here has registered: not, a script, or a player as well.
+# Which submissions may add a registered Gymnasium environment: none, scripts, or players too.
 OPEN_ENVIRONMENTS = env.choice("OPEN_ENVIRONMENTS", ("false", "scripts", "all"))

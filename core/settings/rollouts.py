@@ -3,6 +3,7 @@
 from typing import Any
 
 from core.settings.base import env
+from core.settings.model_keys import model_keys
 from core.settings.variables import whole_number, words
 
 # Who may ask for rollouts: no one (false), organisers, or everyone with an account. Organisers upload the packages.
@@ -14,13 +15,11 @@ _OPTIONS: dict[str, Any] = env.pairs(
     apart={"parallelism": whole_number, "memory_bytes": whole_number, "images": words},
 )
 ROLLOUT_PARALLELISM: int = _OPTIONS["parallelism"]
-# Of all worlds of a host together, with their browsers and players.
+# The memory of all worlds on one host, browsers and players included.
 ROLLOUT_MEMORY_BYTES: int = _OPTIONS["memory_bytes"]
 APP_BASE_IMAGES: str = _OPTIONS["base_images"]
 BROWSER_IMAGE: str = _OPTIONS["browser_image"]
 # Further images of the host's engine that packages may use.
 APP_IMAGES: list[str] = _OPTIONS["images"]
 # Keys of language models by the name that a model's row has; a secret, so a file may hold them.
-MODEL_KEYS = dict(
-    part.strip().split("=", 1) for part in env.secret("MODEL_KEYS").replace("\n", ",").split(",") if "=" in part
-)
+MODEL_KEYS = model_keys(env.secret("MODEL_KEYS"))

@@ -8,6 +8,8 @@ HTTPS = SITE_URL.startswith("https://")
 # Forms come from the site itself. A proxy may hide the scheme and port that people use, and SITE_URL has them.
 CSRF_TRUSTED_ORIGINS = ["/".join(SITE_URL.split("/")[:3])] if "://" in SITE_URL else []
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# A program that is redirected has sent its token in plain text and does not notice: `web.site.middleware` refuses it.
+SECURE_REDIRECT_EXEMPT = [r"^api/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0

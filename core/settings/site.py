@@ -12,6 +12,8 @@ if DEBUG and SECRET_KEY in ("", INSECURE_SECRET_KEY):
     # A command beside the demo signs what the demo's site and workers read. A folder of another user has to do without.
     with suppress(OSError):
         SECRET_KEY = data_key(DATA_DIR)
+# Keys of before: what they have signed or sealed is still read (core/sealing.py).
+SECRET_KEY_FALLBACKS = env.secret("SECRET_KEY_FALLBACKS").split()
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
 SOURCE_URL = env.text("SOURCE_URL")
 ORGANISER_TEXT = env.text("ORGANISER_TEXT").replace("\\n", "\n")
@@ -68,7 +70,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "web.site.middleware.Sessions",
-    "web.site.middleware.SecondFactor",
+    "web.site.middleware.SecondFactorRequired",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

@@ -1,10 +1,10 @@
-"""Where the arena keeps what it knows: database, Redis, files, static files and cache."""
+"""Where the arena keeps its data: database, Redis, files, static files and cache."""
 
 from typing import Any
 
 import dj_database_url
 
-from core.files.object_place import file_store
+from core.files.buckets import file_store
 from core.settings.base import BASE_DIR, DATA_DIR, DEBUG, env
 
 DATABASES: dict[str, Any] = {
@@ -29,6 +29,9 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 POSTGRES_PASSWORD = env.secret("POSTGRES_PASSWORD")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DATABASES["default"]["PASSWORD"]:
     DATABASES["default"]["PASSWORD"] = POSTGRES_PASSWORD
+# The role as which site and workers connect. `migrate`, which the owner of the database runs, makes it and its rights.
+DATABASE_ROLE = env.text("DATABASE_ROLE")
+DATABASE_ROLE_PASSWORD = env.secret("DATABASE_ROLE_PASSWORD")
 # With an address of the database itself the other one leads to a pooler. It gives a connection to each transaction and
 # keeps nothing between two. What has to hold a connection of its own, as backups do, uses the direct address.
 DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL")

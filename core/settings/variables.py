@@ -35,7 +35,7 @@ class Variables:
         return self._source.get(name, default)
 
     def secret(self, name: str, default: str = "") -> str:
-        """As `text`; if NAME_FILE is set, the stripped content of that file."""
+        """Like `text`; if NAME_FILE is set, the stripped content of that file."""
         self.secrets.add(name)
         path = self._source.get(f"{name}_FILE")
         if not path:

@@ -19,7 +19,7 @@ OPEN_AT_ONCE, OPEN_AT_ONCE_OF_ADDRESS = 2, 10
 SPARED = Q(state=JobState.CANCELLED, started_at=None) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
 
 
-def environment_hindrance(environment: Environment) -> str:
+def environment_obstacle(environment: Environment) -> str:
     """Return a sentence that says why people cannot play in an environment now; empty when people can."""
     if environment.is_app or environment.seats != 2:
         return f"{environment} is no game of two: there is no seat for a person."
@@ -28,12 +28,12 @@ def environment_hindrance(environment: Environment) -> str:
     return environment.closed_because
 
 
-def sitting_hindrance(agent: Agent, version: Submission | None, user: User | None) -> str:
+def sitting_obstacle(agent: Agent, version: Submission | None, user: User | None) -> str:
     """Return a sentence that says why a person cannot play against an agent now; empty when they can.
 
     version: the one that plays for it. user: None for a visitor without an account.
     """
-    if because := environment_hindrance(agent.environment):
+    if because := environment_obstacle(agent.environment):
         return because
     if agent.is_disabled or not agent.owner.is_active:
         return f"{agent} may not take part at the moment."
@@ -56,7 +56,7 @@ def is_open_to_visitors(agent: Agent) -> bool:
 
 
 def open_agents(user: User | None) -> QuerySet[Agent]:
-    """Return the agents that a person may play against, as far as their rows say."""
+    """Return the agents that a person may play against, by their rows."""
     agents = Agent.objects.filter(is_disabled=False, is_resting=False, owner__is_active=True)
     everyone = Q(opponents=Opponents.EVERYONE) | (Q(owner__is_staff=True) & ~Q(opponents=Opponents.NOBODY))
     return agents.filter(everyone if user is None else ~Q(opponents=Opponents.NOBODY) | Q(owner=user))

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import F, OuterRef, Subquery
 
+from arena_kit.environment.partial import SoFar, so_far
 from arena_kit.environment.protocol import ArenaEnvironmentError
-from arena_kit.environment.so_far import SoFar, so_far
 from arena_kit.referee.sitting import SittingMove as Move
 from core.duels.selectors import NotStored, spec_get
 from core.jobs.states import OPEN
@@ -59,7 +59,7 @@ def sittings_open(user: User) -> list[Sitting]:
 
 def opponents_of(user: User | None, environment: Environment, *, count: int) -> list[Submission]:
     """Return the versions that a person may play against in an environment, the best rated first."""
-    playing = Submission.objects.active().filter(agent=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    playing = Submission.objects.playing_for(OuterRef("pk")).values("pk")[:1]
     rated = Rating.objects.filter(submission__agent=OuterRef("pk"), rank__isnull=False).order_by("rank")
     agents = open_agents(user).filter(environment=environment).annotate(playing=Subquery(playing))
     best = F("best_rank").asc(nulls_last=True)

@@ -16,7 +16,7 @@ from core.duels.challenge_selectors import active_version
 from core.duels.positions import Position, position_check
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_enqueue, job_park, job_succeed, job_wake
+from core.jobs.lifecycle import job_await_person, job_enqueue, job_succeed, job_wake
 from core.jobs.locks import name_lock
 from core.jobs.states import StaleJob
 from core.jobs.written import written_once
@@ -24,7 +24,7 @@ from core.models import Agent, JobState, Opponents, Sitting, SittingMove, User
 from core.monitoring.metrics import matches_played
 from core.people.quotas import address_digest, owner_lock, owner_share
 from core.people.services import anonymous_ensure
-from core.sittings.permissions import sitting_hindrance, sitting_quota_check
+from core.sittings.permissions import sitting_obstacle, sitting_quota_check
 from core.sittings.selectors import IDLE, sitting_so_far
 
 MOST_STEPS = 10
@@ -47,7 +47,7 @@ def sitting_begin(
     with transaction.atomic():
         sitter = _person_lock(user, digest)
         version = active_version(agent)
-        why = sitting_hindrance(agent, version, user)
+        why = sitting_obstacle(agent, version, user)
         if version is None or why:
             raise Refused(why)
         sitting_quota_check(user=sitter, address_digest=digest, environment=agent.environment, now=now)
@@ -110,10 +110,10 @@ def sitting_player_move(*, sitting: Sitting, move: Move) -> None:
         held.update(persons_turn_at=Now())
 
 
-def sitting_park(*, sitting: Sitting, log: str) -> None:
+def sitting_await_person(*, sitting: Sitting, log: str) -> None:
     """Leave the board until the person moves, or has been away for too long. Raises StaleJob."""
     seen = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
-    job_park(job=sitting, until=seen + IDLE, log=log)
+    job_await_person(job=sitting, until=seen + IDLE, log=log)
     # A move that was stored before this could not wake a running job.
     now = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
     if now != seen:

@@ -27,5 +27,5 @@ def agent_share(*, agent: Agent, shares_moves: bool) -> None:
     agent.save(update_fields=["shares_moves"])
 
 
-def _is_shown(letter: str) -> bool:
-    return letter.isprintable() or letter in "\t\u200c\u200d" or unicodedata.category(letter) == "Zs"
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or character in "\t\u200c\u200d" or unicodedata.category(character) == "Zs"

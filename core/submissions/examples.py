@@ -17,7 +17,7 @@ from core.submissions.services import NO_LABELS, Labels, agent_create
 EXAMPLE = "random"
 """The example player that plays nearly every environment without training."""
 LABELS = Labels(algorithm="Random actions")
-MOST_LETTERS = 45
+MOST_CHARACTERS = 45
 """A name without its number has at most this many letters, of the 50 that an agent may have."""
 
 
@@ -55,7 +55,7 @@ def _free_name(owner: User, environment: Environment, sha256: str) -> str:
 
     sha256: of the example; the person's own agent that began with it is found again.
     """
-    base = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{EXAMPLE}-{owner.username}")[:MOST_LETTERS].rstrip("-_")
+    base = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{EXAMPLE}-{owner.username}")[:MOST_CHARACTERS].rstrip("-_")
     namesakes = Agent.objects.filter(environment=environment, name__istartswith=base)
     taken = {name.lower() for name in namesakes.values_list("name", flat=True)}
     twins = Submission.objects.filter(agent__in=namesakes.filter(owner=owner), number=1, archive_sha256=sha256)

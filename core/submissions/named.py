@@ -19,7 +19,7 @@ def versions_named(environment: Environment, words: Sequence[str]) -> list[Submi
     """
     rows = Submission.objects.filter(agent__environment=environment, is_trial=False)
     rows = rows.select_related("agent__environment", "agent__owner")
-    ids = {word: public_id for word in words if (public_id := _id(word)) is not None}
+    ids = {word: public_id for word in words if (public_id := public_id_of(word)) is not None}
     by_id = {row.public_id: row for row in rows.filter(public_id__in=ids.values())} if ids else {}
     found = []
     for word in words:
@@ -36,7 +36,8 @@ def versions_named(environment: Environment, words: Sequence[str]) -> list[Submi
     return found
 
 
-def _id(word: str) -> UUID | None:
+def public_id_of(word: str) -> UUID | None:
+    """Return the id that a word is; None for any other word."""
     try:
         return UUID(word)
     except ValueError:

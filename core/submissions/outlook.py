@@ -34,7 +34,7 @@ def edition_outlook(environment: Environment) -> str:
 def _is_any_unplayed(environment: Environment) -> bool:
     """Return whether a version was built that has not played, and no newer version of its agent has.
 
-    Every visitor's page asks, and the answer is mostly no: this check costs far less than finding valid versions.
+    Every visitor's page calls it, and the answer is mostly no: this check costs far less than finding valid versions.
     """
     built = Submission.objects.filter(
         agent__environment=environment, is_benched=False, builds__state=JobState.SUCCEEDED

@@ -15,7 +15,7 @@ from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.written import written_once
 from core.models import Agent, Build, JobFault, Submission, SubmissionForm, Validation
 from core.rollouts.batches import ranking_begin
-from core.submissions.news import version_validated
+from core.submissions.notices import version_validated
 from core.submissions.promotions import promotion_begin
 from core.submissions.publishing import publication_begin
 

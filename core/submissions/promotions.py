@@ -33,7 +33,7 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.submissions.news import promotion_decided
+from core.submissions.notices import promotion_decided
 
 logger = logging.getLogger(__name__)
 MOST_DUELS = 3
@@ -84,7 +84,7 @@ def promotions_decide() -> int:
 
 
 def _decide_apart(number: int) -> bool:
-    """As `promotion_decide`; an error does not stop the others."""
+    """Like `promotion_decide`; an error does not stop the others."""
     with apart(f"Promotion {number}"):
         return promotion_decide(promotion_id=number)
     return False

@@ -44,7 +44,7 @@ from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
 from core.submissions.outlook import edition_expected, edition_outlook
 from core.tournaments.ladder_selectors import agent_outlook
-from core.tournaments.results import Viewer, held_back_from
+from core.tournaments.results import Viewer, withheld_from
 from core.tournaments.selectors import participant_progress
 
 
@@ -70,7 +70,7 @@ class Version:
     status: SubmissionStatus
     phases: tuple[Phase, ...]
     log: OpenLog | None
-    places: tuple[Place, ...]
+    places: tuple[EditionPlace, ...]
     is_moving: bool
     outlook: str = ""
     """A sentence about when a version that may play, but has not, will play."""
@@ -116,7 +116,7 @@ class FirstRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EditionPlace:
     """A submission's rank in an edition. size: number of participants."""
 
     participant: Participant
@@ -133,7 +133,7 @@ class UserAgent:
     """An agent on its owner's public page, with its place in its last finished edition."""
 
     agent: Agent
-    place: Place | None
+    place: EditionPlace | None
     evaluation: Evaluation | None = None
     """The evaluation on the board, where agents are ranked by score."""
 
@@ -156,7 +156,7 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     submissions = submissions_with_phases().filter(
         agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
     )
-    playing = Submission.objects.active().filter(agent=OuterRef("agent"))
+    playing = Submission.objects.playing_for(OuterRef("agent"))
     if environment.is_scored:
         playing = Submission.objects.filter(agent=OuterRef("agent"), evaluations__is_current=True)
     return [
@@ -187,12 +187,12 @@ def version_list(
     """Return versions of an agent, newest first; all without a limit, only one with `number`.
 
     playing: the result of `active_version`, unless agents are ranked by scores.
-    Places in tournaments whose results are held back from the viewer are left out. The newest version, and every
+    Places in tournaments whose results are withheld from the viewer are left out. The newest version, and every
     version whose page still changes, has its log.
     """
-    held_back = held_back_from(viewer or AnonymousUser())
+    withheld = withheld_from(viewer or AnonymousUser())
     participations = Participant.objects.select_related("tournament")
-    participations = participations.exclude(tournament__in=held_back).order_by("-tournament__edition")
+    participations = participations.exclude(tournament__in=withheld).order_by("-tournament__edition")
     submissions = submissions_with_phases(agent).select_related("rating")
     if number is not None:
         submissions = submissions.filter(number=number)
@@ -214,7 +214,7 @@ def version_list(
             status=status_of(row),
             phases=shown,
             log=open_log(row) if is_moving(row) or row is newest else None,
-            places=tuple(Place(place, sizes[place.tournament_id]) for place in row.participations.all()),
+            places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in row.participations.all()),
             is_moving=is_moving(row) or lineups[row.pk].is_tested or (row == latest and _is_awaited(row, runs[row.pk])),
             lineup=lineups[row.pk],
             fault=validation_fault(validation_of(row)) if row is newest and can_see_source else None,
@@ -239,7 +239,7 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
     last = Agent.objects.filter(pk__in=[agent.pk for agent in agents]).values(last=Subquery(finished.values("pk")[:1]))
     places = Participant.objects.filter(pk__in=last).select_related("tournament", "submission")
     sizes = _sizes({row.tournament_id for row in places})
-    shown = {row.submission.agent_id: Place(row, sizes[row.tournament_id]) for row in places}
+    shown = {row.submission.agent_id: EditionPlace(row, sizes[row.tournament_id]) for row in places}
     current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
     standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
     return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]

@@ -1,6 +1,6 @@
 """The visibility of jobs. Hidden seeds stay hidden, even if a player prints them.
 
-`core.tournaments.results` decides who sees results of tournaments that are held back.
+`core.tournaments.results` decides who sees results of tournaments that are withheld.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def submission_of(job: Job) -> Submission | None:
 
 
 def job_error_shown(job: Job, viewer: Viewer) -> str:
-    """As `error_shown`, for a job of any kind."""
+    """Like `error_shown`, for a job of any kind."""
     submission = submission_of(job)
     can_see_source = _may_view(job, viewer) if submission is None else agent_source_visible(submission.agent, viewer)
     return error_shown(job, viewer, can_see_source=can_see_source)

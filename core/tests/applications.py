@@ -36,7 +36,7 @@ from core.models import (
     User,
     WorldLease,
 )
-from core.rollouts.batches import AgentChoice, Wish, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.leases import world_opened
 from core.rollouts.packages import package_build_succeed, package_upload
 from core.rollouts.services import JudgedRollout, rollout_finish
@@ -129,7 +129,7 @@ def batch(
             environment=environment,
             tasks=tasks(environment, *keys),
             agent=choice or AgentChoice(RolloutAgent.NULL),
-            wish=Wish(attempts=attempts),
+            options=Options(attempts=attempts),
         )
 
 

@@ -35,6 +35,7 @@ from core.models import (
     Duel,
     DuelOutcome,
     Environment,
+    ErrorMail,
     Evaluation,
     Job,
     JobFault,
@@ -136,6 +137,10 @@ def submission(agent: Agent, **fields: object) -> Submission:
 
 def build(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Build:
     return _job(Build(submission=submission), state, seconds=4, **fields)
+
+
+def error_mail() -> ErrorMail:
+    return ErrorMail.objects.create(place="ValueError page.py:7", subject="It broke", body="Here.", mail_next_at=NOON)
 
 
 def letter() -> Letter:
@@ -399,7 +404,7 @@ def challenged(submission: Submission, *rivals: Submission, state: JobState = Jo
 
 
 def run(caller: User, player_1: Submission, player_2: Submission, key: str = "match-1") -> Run:
-    """A run whose duel waits, of a program of anybody's."""
+    """A run whose duel waits, of some program."""
     names = {"player_1_name": "first", "player_2_name": "second"}
     row = Run.objects.create(caller=caller, key=key, content_sha256="0" * 64, expires_at=NOON, **names)
     Duel.objects.create(

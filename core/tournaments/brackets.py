@@ -41,7 +41,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class TableLine:
+class TableRow:
     """A row of a table with its participant."""
 
     row: Row
@@ -59,7 +59,7 @@ class OpenDuel:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class StruckRound:
     """Duels of a round that were struck from the ledger for the same reason; those still needed are played again."""
 
     round: int
@@ -83,12 +83,12 @@ class Drawn:
     round: int | None
     participants: Mapping[int, Participant]
     open_duels: Mapping[int, OpenDuel]
-    struck: tuple[Struck, ...] = ()
+    struck: tuple[StruckRound, ...] = ()
 
-    def lines(self, table: Table) -> list[TableLine]:
+    def lines(self, table: Table) -> list[TableRow]:
         """The rows of a table, without those of participants that were deleted by hand."""
         known = self.participants
-        return [TableLine(row, known[row.participant]) for row in table.rows if row.participant in known]
+        return [TableRow(row, known[row.participant]) for row in table.rows if row.participant in known]
 
     def sides(self, meeting: Meeting) -> tuple[Side, Side]:
         one, other = (
@@ -139,10 +139,10 @@ def _open_duels(tournament: Tournament) -> dict[int, OpenDuel]:
     }
 
 
-def _struck(tournament: Tournament) -> tuple[Struck, ...]:
+def _struck(tournament: Tournament) -> tuple[StruckRound, ...]:
     voids = LedgerVoid.objects.filter(duel__tournament=tournament)
     found = voids.order_by("duel__round", "reason", "duel").values_list("duel__round", "reason", "duel")
     return tuple(
-        Struck(number, reason, tuple(duel for *_, duel in group))
+        StruckRound(number, reason, tuple(duel for *_, duel in group))
         for (number, reason), group in groupby(found, key=lambda row: row[:2])
     )

@@ -34,7 +34,7 @@ def tournament_planned_list(environment: Environment | None, *, now: datetime) -
     """Planned tournaments, the next one first; those without a date last. environment: None for all."""
     rows = list(_of(environment, TournamentState.PLANNED))
     if not rows:
-        # As on most pages, which are then spared the second query.
+        # Most pages have none, and skip the second query.
         return []
     held = Registration.objects.filter(HOLDS_PLACE, tournament__in=[row.pk for row in rows])
     counts = dict(held.order_by().values_list("tournament").annotate(count=Count("pk")))

@@ -139,7 +139,7 @@ def _best(environments: list[Environment]) -> dict[int, Evaluation]:
     """The first of the board of each environment, verified ones before others. One query, none without any."""
     if not environments:
         return {}
-    # As `standing`, for all environments at once.
+    # Like `standing`, for all environments at once.
     board = Evaluation.objects.filter(
         environment=OuterRef("pk"),
         is_current=True,

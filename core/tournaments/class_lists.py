@@ -14,9 +14,9 @@ from django.db import transaction
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import Tournament, User
-from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
+from core.models.user import ANONYMOUS_EMAIL, email_problem
 from core.people.selectors import people_named, usernames_taken
-from core.people.services import user_invite
+from core.people.services import user_invite, username_problem
 from core.tournaments.inviting import people_invite
 
 MOST_ROWS = 500
@@ -156,14 +156,14 @@ def _problem(email: str, username: str, team: str, taken: set[str], seen: set[st
         return problem
     if email.casefold() in seen:
         return "This e-mail stands in the list twice."
-    if username.casefold() in taken or username.casefold() == ANONYMOUS_NAME or email.casefold() == ANONYMOUS_EMAIL:
+    if username.casefold() in taken or email.casefold() == ANONYMOUS_EMAIL:
         return f"The user name “{username}” is taken."
     try:
         User._meta.get_field("username").run_validators(username)
     except ValidationError as error:
         return " ".join(error.messages)
-    if not username[0].isalnum() or plain_line(username) != username:
-        return "The user name must begin with a letter or a digit, and have only plain letters and digits."
+    if problem := username_problem(username):
+        return problem
     if plain_line(team) != team:
         return "The team has characters that cannot be shown."
     return f"The team has more than {TEAM_LENGTH} characters." if len(team) > TEAM_LENGTH else ""

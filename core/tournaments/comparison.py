@@ -18,7 +18,7 @@ from arena_kit.ranking.paired import Pair, Paired, against_each_other, against_s
 from arena_kit.ranking.verdicts import own_duels_sentence, same_rivals_sentence
 from core.duels.selectors import NotStored, file_open
 from core.models import Duel, JobState, Submission
-from core.tournaments.results import Viewer, held_back_from
+from core.tournaments.results import Viewer, withheld_from
 
 MOST_DUELS = 30
 """How many duels of each version are read: a page reads the index of each, and more would hardly narrow an interval."""
@@ -27,7 +27,7 @@ MOST_LOOKED_AT = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class RivalLine:
+class RivalRow:
     """A rival that both versions have met: their shares of the points, 0 to 1, and their matches."""
 
     rival: Submission
@@ -53,7 +53,7 @@ class DuelComparison:
     second: Submission
     same: Paired | None
     own: Paired | None
-    lines: tuple[RivalLine, ...]
+    lines: tuple[RivalRow, ...]
     duels: tuple[Duel, ...]
     is_partial: bool
 
@@ -118,7 +118,7 @@ def _visible(version: Submission, viewer: Viewer) -> QuerySet[Duel]:
     """Return the finished duels of a version that a person may see, without runs and without play from a position."""
     rows = Duel.objects.filter(Q(player_1=version) | Q(player_2=version), state=JobState.SUCCEEDED)
     rows = rows.filter(void=None, run=None, opening__isnull=True).exclude(records="")
-    return rows.exclude(tournament__in=held_back_from(viewer)).defer("log", "history", "verification")
+    return rows.exclude(tournament__in=withheld_from(viewer)).defer("log", "history", "verification")
 
 
 def _tournament_duels(version: Submission, viewer: Viewer) -> list[_Met]:
@@ -179,7 +179,7 @@ def _halves(records: FieldFile) -> tuple[tuple[int, int], ...]:
     return tuple(zip(starts, half_points(index), strict=True))
 
 
-def _lines(first: Sequence[Pair], second: Sequence[Pair]) -> tuple[RivalLine, ...]:
+def _lines(first: Sequence[Pair], second: Sequence[Pair]) -> tuple[RivalRow, ...]:
     """Return the rivals of both sides with the shares that each took from them, those met most often first.
 
     As in `against_same`, pairs count where both sides have met the rival by the same rules.
@@ -193,7 +193,7 @@ def _lines(first: Sequence[Pair], second: Sequence[Pair]) -> tuple[RivalLine, ..
                 points.setdefault(rival, ([], []))[place].append(pair.points)
     rows = Submission.objects.select_related("agent__environment", "agent__owner").in_bulk(points)
     lines = [
-        RivalLine(rows[key], fmean(one), fmean(other), 2 * len(one), 2 * len(other))
+        RivalRow(rows[key], fmean(one), fmean(other), 2 * len(one), 2 * len(other))
         for key, (one, other) in points.items()
     ]
     return tuple(sorted(lines, key=lambda line: (-line.first_matches - line.second_matches, line.rival.pk)))

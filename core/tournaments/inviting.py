@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from django.db import transaction
 
 from core.models import Eligibility, Tournament, TournamentState, User
-from core.tournaments.news import tournament_invited
+from core.tournaments.notices import tournament_invited
 
 
 def people_invite(*, tournament: Tournament, people: Iterable[User]) -> list[User]:
     """Invite people to a planned tournament as well; return those who were not invited before, who are told."""
     with transaction.atomic():
-        held = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
-        if held.state != TournamentState.PLANNED:
+        locked = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
+        if locked.state != TournamentState.PLANNED:
             return []
-        return invitations_set(tournament=held, people=[*held.invited.all(), *people])
+        return invitations_set(tournament=locked, people=[*locked.invited.all(), *people])
 
 
 def invitations_set(*, tournament: Tournament, people: Iterable[User]) -> list[User]:

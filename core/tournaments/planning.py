@@ -17,7 +17,7 @@ from core.models import Audience, Eligibility, Environment, LedgerChange, Season
 from core.ratings.ledger import ledger_change
 from core.times import moment
 from core.tournaments.inviting import invitations_set
-from core.tournaments.news import results_released, tournament_called_off
+from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
 from core.tournaments.selectors import next_edition
 
@@ -142,9 +142,9 @@ def tournament_relabel(*, tournament: Tournament, name: str, season: Season | No
     Raises Refused for hiding public results, because they stay in histories, notices and people's files.
     """
     with transaction.atomic():
-        shown = _audience_held(tournament)
+        shown = _audience_locked(tournament)
         if shown == Audience.PUBLIC and results != Audience.PUBLIC:
-            raise Refused("Its results are public already, so they can no longer be held back.", field="results")
+            raise Refused("Its results are public already, so they can no longer be withheld.", field="results")
         Tournament.objects.filter(pk=tournament.pk).update(name=name, season=season, results=results)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
@@ -187,7 +187,7 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
 def results_release(*, tournament: Tournament) -> None:
     """Make the results public; in a rated tournament they count for ratings from then on. Raises Refused."""
     with transaction.atomic():
-        shown = _audience_held(tournament)
+        shown = _audience_locked(tournament)
         if shown == Audience.PUBLIC:
             raise Refused("Its results are public already.")
         Tournament.objects.filter(pk=tournament.pk).update(results=Audience.PUBLIC)
@@ -201,7 +201,7 @@ def _released(tournament: Tournament) -> None:
     ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
 
 
-def _audience_held(tournament: Tournament) -> str:
+def _audience_locked(tournament: Tournament) -> str:
     """The audience of a tournament's results; its row is locked, so that a change is announced only once."""
     return Tournament.objects.select_for_update(no_key=True).values_list("results", flat=True).get(pk=tournament.pk)
 

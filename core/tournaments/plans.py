@@ -13,7 +13,7 @@ from core.models import Plan, PlanMeeting, PlanRow, PlanStage, Tournament
 
 BATCH_SIZE = 500
 Fields = dict[str, Any]
-Place = tuple[Any, ...]
+PlanKey = tuple[Any, ...]
 """Identifies a row within its plan: the values of its key."""
 
 
@@ -28,8 +28,8 @@ def plan_save(*, tournament: Tournament, planned: formats.Plan) -> bool:
         plan, is_new = Plan.objects.get_or_create(tournament=tournament, defaults=head)
         stages = {(place,): _stage(stage) for place, stage in enumerate(planned.stages)}
         changed = [is_new, _write(PlanStage.objects.filter(plan=plan), ("place",), stages, {"plan": plan})]
-        meetings: dict[Place, Fields] = {}
-        rows: dict[Place, Fields] = {(None, place): _row(row) for place, row in enumerate(planned.table.rows)}
+        meetings: dict[PlanKey, Fields] = {}
+        rows: dict[PlanKey, Fields] = {(None, place): _row(row) for place, row in enumerate(planned.table.rows)}
         keys = list(plan.stages.order_by("place").values_list("pk", flat=True))
         for pk, stage in zip(keys, planned.stages, strict=True):
             for column, some in enumerate(stage.rounds):
@@ -45,7 +45,7 @@ def plan_save(*, tournament: Tournament, planned: formats.Plan) -> bool:
     return any(changed)
 
 
-def _write(rows: models.QuerySet[Any], key: Sequence[str], wanted: Mapping[Place, Fields], fixed: Fields) -> bool:
+def _write(rows: models.QuerySet[Any], key: Sequence[str], wanted: Mapping[PlanKey, Fields], fixed: Fields) -> bool:
     """Make the rows of a plan equal to the wanted ones, by their key; return whether any differed."""
     there = {tuple(getattr(row, name) for name in key): row for row in rows}
     gone = [row.pk for place, row in there.items() if place not in wanted]

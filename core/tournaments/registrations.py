@@ -8,7 +8,7 @@ from django.db import transaction
 
 from core.errors import Refused
 from core.models import Agent, Eligibility, Environment, Registration, Tournament, TournamentState, User
-from core.tournaments.news import registration_opened
+from core.tournaments.notices import registration_opened
 from core.tournaments.registration_selectors import (
     agent_obstacle,
     closed_because,
@@ -19,7 +19,7 @@ from core.tournaments.registration_selectors import (
 )
 
 
-def registration_tell(*, environment: Environment, now: datetime) -> int:
+def registration_notify(*, environment: Environment, now: datetime) -> int:
     """Tell owners of agents that could take part, once, that registration is open; return how many were told.
 
     Those who have registered know, and so do invited people.
@@ -42,35 +42,35 @@ def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: 
     """Register an agent for its owner. Raises Refused, saying why it cannot take part."""
     with transaction.atomic():
         # The row is locked, so that no more agents register than there are places.
-        held = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
+        locked = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
         if agent.owner_id != by.pk:
             raise Refused("Only the owner of an agent may register it.", field="agent", code="not_yours")
-        if closed := closed_because(held, now=now):
+        if closed := closed_because(locked, now=now):
             raise Refused(closed, code="closed")
-        if obstacle := owner_obstacle(held, by):
+        if obstacle := owner_obstacle(locked, by):
             raise Refused(obstacle, code="not_eligible")
-        if held.registrations.filter(agent=agent).exists():
+        if locked.registrations.filter(agent=agent).exists():
             raise Refused(f"{agent} is registered already.", field="agent", code="registered")
-        if obstacle := agent_obstacle(held, agent):
+        if obstacle := agent_obstacle(locked, agent):
             raise Refused(obstacle, field="agent", code="cannot_play")
-        if is_full(held):
+        if is_full(locked):
             raise Refused(
-                f"All {held.max_participants} places are taken. A place becomes free when an agent withdraws.",
+                f"All {locked.max_participants} places are taken. A place becomes free when an agent withdraws.",
                 code="full",
             )
-        if obstacle := owner_full(held, by):
+        if obstacle := owner_full(locked, by):
             raise Refused(obstacle, field="agent", code="too_many")
-        return Registration.objects.create(tournament=held, agent=agent)
+        return Registration.objects.create(tournament=locked, agent=agent)
 
 
 def registration_withdraw(*, tournament: Tournament, agent: Agent, by: User) -> None:
     """Withdraw a registration before the tournament begins. Raises Refused."""
     with transaction.atomic():
-        held = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
+        locked = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
         if agent.owner_id != by.pk:
             raise Refused("Only the owner of an agent may withdraw it.", field="agent", code="not_yours")
-        if held.state != TournamentState.PLANNED:
+        if locked.state != TournamentState.PLANNED:
             raise Refused("The tournament has begun, so the registration can no longer be withdrawn.", code="closed")
-        deleted, _ = held.registrations.filter(agent=agent).delete()
+        deleted, _ = locked.registrations.filter(agent=agent).delete()
         if not deleted:
             raise Refused(f"{agent} is not registered.", field="agent", code="not_registered")

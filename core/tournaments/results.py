@@ -1,4 +1,4 @@
-"""Who may see the results of a tournament: organisers may hold them back until they release them.
+"""Who may see the results of a tournament: organisers may withhold them until they release them.
 
 Everything that would reveal the result of a duel checks it here: tables, duels, matches, replays, files and logs.
 """
@@ -14,10 +14,10 @@ from core.people.rights import may
 
 Viewer = User | AnonymousUser
 RESULTS = "core.view_tournament"
-"""The right to see results that are held back."""
+"""The right to see results that are withheld."""
 
 
-class HeldBack(NotStored):
+class Withheld(NotStored):
     """The results exist, but this person may not see them yet."""
 
 
@@ -31,13 +31,13 @@ def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
 
 
 def results_check(tournament: Tournament, viewer: Viewer) -> None:
-    """Raise HeldBack, with a sentence for the viewer, unless they may see the results."""
+    """Raise Withheld, with a sentence for the viewer, unless they may see the results."""
     if not results_visible(tournament, viewer):
-        raise HeldBack(held_back_because(tournament))
+        raise Withheld(withheld_because(tournament))
 
 
 def duel_visible(duel: Duel, viewer: Viewer) -> bool:
-    """Return whether a person sees the result of a duel; duels without a tournament are never held back."""
+    """Return whether a person sees the result of a duel; duels without a tournament are never withheld."""
     return duel.tournament is None or results_visible(duel.tournament, viewer)
 
 
@@ -46,13 +46,13 @@ def duel_check(duel: Duel, viewer: Viewer) -> None:
         results_check(duel.tournament, viewer)
 
 
-def held_back_because(tournament: Tournament) -> str:
-    """Why the results are held back, and until when, as a sentence."""
+def withheld_because(tournament: Tournament) -> str:
+    """Why the results are withheld, and until when, as a sentence."""
     who = "participants and organisers" if tournament.results == Audience.PARTICIPANTS else "organisers"
     return f"Only {who} can see the results of this tournament until they are released."
 
 
-def held_back_from(viewer: Viewer) -> QuerySet[Tournament]:
+def withheld_from(viewer: Viewer) -> QuerySet[Tournament]:
     """The tournaments whose results a person may not see, to be left out of lists."""
     if may(viewer, RESULTS):
         return Tournament.objects.none()

@@ -30,7 +30,7 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.tournaments.news import tournament_started
+from core.tournaments.notices import tournament_started
 from core.tournaments.services import BATCH_SIZE, duels_enqueue
 
 GONE = (
@@ -57,7 +57,7 @@ class Pairing:
     encounter: int = 0
 
 
-def tournament_hold(tournament: Tournament) -> Tournament:
+def tournament_lock(tournament: Tournament) -> Tournament:
     """The current tournament, locked with its participants until the end of the transaction."""
     rows = Tournament.objects.select_for_update(of=("self",), no_key=True).select_related("environment")
     held = rows.get(pk=tournament.pk)

@@ -1,6 +1,6 @@
 """Saves schedules of tournaments, mirrors them to django-q, and carries each out once per occurrence.
 
-django-q wakes the tournament manager at the scheduled time; the row says what to do. The watchdog checks as well, so
+django-q wakes the tournament manager at the scheduled time; the row holds what to do. The watchdog checks as well, so
 that a lost message or an outage loses nothing; of several missed times only the last one counts.
 """
 
@@ -102,7 +102,7 @@ def schedule_run(*, schedule: TournamentSchedule, now: datetime) -> Tournament |
     """
     due_at = cron_last(schedule.cron, now=now)
     with transaction.atomic():
-        # Of two workers only one passes this update for a given time.
+        # Only one of two workers passes this update for a given time.
         rows = TournamentSchedule.objects.filter(pk=schedule.pk, is_active=True, cron=schedule.cron)
         if not rows.filter(handled_until__lt=due_at).update(handled_until=due_at):
             return None

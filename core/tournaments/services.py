@@ -26,10 +26,11 @@ from core.models import (
     Tournament,
     TournamentState,
 )
+from core.notices.alarms import alarm_settle
 from core.ratings.ledger import ledger_change
-from core.ratings.news import tournament_rated
+from core.ratings.notices import tournament_rated
 from core.ratings.participants import participants_write
-from core.tournaments.news import tournament_called_off, tournament_ended, tournament_started
+from core.tournaments.notices import tournament_called_off, tournament_ended, tournament_started
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 BATCH_SIZE = 500
@@ -103,9 +104,17 @@ def ladder_create(*, environment: Environment, edition: int, seed: int, settings
     return _automatic(environment, edition, seed=seed, format=LADDER, settings=dict(settings))
 
 
+def asked_key(environment: Environment) -> str:
+    """Return the key of the alarm about an edition that was asked for and has not begun."""
+    return f"edition-of-{environment.slug}"
+
+
 def _automatic(environment: Environment, edition: int, **fields: object) -> Tournament:
     try:
         with transaction.atomic():
+            # Whichever begins is the one that an organiser has asked for.
+            Environment.objects.filter(pk=environment.pk).update(start_asked_at=None)
+            alarm_settle(key=asked_key(environment))
             return Tournament.objects.create(environment=environment, edition=edition, **fields)
     except IntegrityError:
         raise EditionTaken(f"{environment} edition {edition}, or an earlier one exists already.") from None

@@ -10,7 +10,7 @@ from django.db.models import Max, QuerySet
 from core.errors import Refused
 from core.models import Duel, JobState, LedgerChange, Submission, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
-from core.tournaments.rounds import GONE, counting, duels_strike, last_round, leaving_forget, tournament_hold
+from core.tournaments.rounds import GONE, counting, duels_strike, last_round, leaving_forget, tournament_lock
 
 VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)
 
@@ -23,17 +23,17 @@ def round_void(*, tournament: Tournament, number: int, reason: str, user: User |
     has ended if a participant could not play the round again.
     """
     with transaction.atomic():
-        held = tournament_hold(tournament)
-        _check_voidable(held)
-        duels = list(counting(held).filter(round=number))
+        locked = tournament_lock(tournament)
+        _check_voidable(locked)
+        duels = list(counting(locked).filter(round=number))
         if not duels:
-            last = counting(held).aggregate(last=Max("round"))["last"]
+            last = counting(locked).aggregate(last=Max("round"))["last"]
             drawn = f"the last one that was is round {last}" if last else "none was so far"
             raise Refused(f"Round {number} was not drawn: {drawn}.")
-        _check_playable(held, duels)
-        leaving_forget(tournament=held, number=number)
+        _check_playable(locked, duels)
+        leaving_forget(tournament=locked, number=number)
         duels_strike(duels=duels, reason=reason, user=user)
-        _go_on(held)
+        _go_on(locked)
     tournament.refresh_from_db()
     return len(duels)
 
@@ -45,11 +45,11 @@ def meeting_void(*, duel: Duel, reason: str, user: User | None) -> None:
     """
     assert duel.tournament is not None
     with transaction.atomic():
-        held = tournament_hold(duel.tournament)
-        duels = [duel, *_meeting(held, duel).filter(number__gt=duel.number)]
-        _check_playable(held, duels)
+        locked = tournament_lock(duel.tournament)
+        duels = [duel, *_meeting(locked, duel).filter(number__gt=duel.number)]
+        _check_playable(locked, duels)
         duels_strike(duels=duels, reason=reason, user=user)
-        _go_on(held)
+        _go_on(locked)
 
 
 def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
@@ -59,19 +59,19 @@ def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
     """
     assert duel.tournament is not None
     with transaction.atomic():
-        held = tournament_hold(duel.tournament)
-        _check_voidable(held)
+        locked = tournament_lock(duel.tournament)
+        _check_voidable(locked)
         duels: list[Duel] = []
-        for row in _meeting(held, duel).order_by("number"):
+        for row in _meeting(locked, duel).order_by("number"):
             # Duels played before the first void one stay.
             duels = [*duels, row] if row.state == JobState.FAILED else []
         if duel not in duels:
             raise Refused(
                 "Its meeting has already been decided or replayed without this duel, so there is nothing to play again."
             )
-        _check_playable(held, duels)
+        _check_playable(locked, duels)
         duels_strike(duels=duels, reason=reason, user=user)
-        _go_on(held)
+        _go_on(locked)
 
 
 def _meeting(tournament: Tournament, duel: Duel) -> QuerySet[Duel]:

@@ -19,7 +19,7 @@ from arena_kit.referee.match import match_seed
 from core.duels.replays import duel_names
 from core.duels.selectors import NotPlayed, NotStored, match_get, records_open, spec_get
 from core.models import Duel, JobState, ToldMoves
-from core.watching.services import why_not_told
+from core.watching.services import why_not_live
 
 DELAY = timedelta(seconds=10)
 """How much later than the players' moves people see them."""
@@ -56,7 +56,7 @@ def match_shown(duel: Duel, number: int) -> tuple[MatchRecord, int]:
 
 
 def told_records(duel: Duel) -> list[MatchRecord]:
-    """Return the finished matches of a running duel that its worker has told, by number. One query."""
+    """Return the finished matches of a running duel that its worker has stored, by number. One query."""
     return [record for record in _records(duel, _told(duel)) if record.outcome is not Outcome.NONE]
 
 
@@ -99,13 +99,13 @@ def live_state(duel: Duel) -> LiveState | None:
 
 def _told(duel: Duel, **wanted: object) -> Iterable[ToldMoves]:
     """Return what the present attempt has told; nothing of a duel that is not running, or must not be told."""
-    if duel.state != JobState.RUNNING or duel.claim_token is None or why_not_told(duel):
+    if duel.state != JobState.RUNNING or duel.claim_token is None or why_not_live(duel):
         return ()
     return ToldMoves.objects.filter(duel=duel, claim_token=duel.claim_token, **wanted).order_by("match", "begin")
 
 
 def _records(duel: Duel, rows: Iterable[ToldMoves]) -> Iterable[MatchRecord]:
-    """Yield the matches that rows tell, each as far as they tell it; what does not fit together is left out.
+    """Yield the matches in rows, each as far as they hold it; what does not fit together is left out.
 
     Their outcome is NONE, and their fault that of the platform, while they are not over.
     """

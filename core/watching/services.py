@@ -1,4 +1,4 @@
-"""Writes which running duels are watched, and what their workers tell of them. All of it is thrown away later."""
+"""Writes which running duels are watched, and what their workers store of them. All of it is thrown away later."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKED_AGAIN = timedelta(seconds=8)
 """After this time the next page that is asked for is written down again."""
 
 
-def why_not_told(duel: Duel) -> str:
+def why_not_live(duel: Duel) -> str:
     """Return a sentence that says why matches of a running duel cannot be watched; empty where they can.
 
     Where players could gain by knowing what others see, nothing is told before the duel is over.
@@ -37,8 +37,8 @@ def why_not_told(duel: Duel) -> str:
 
 
 def duel_watch(duel: Duel) -> None:
-    """Note that a page shows a running duel, so that its worker tells its moves. Mostly this costs one query."""
-    if duel.state != JobState.RUNNING or why_not_told(duel):
+    """Note that a page shows a running duel, so that its worker stores its moves. Mostly this costs one query."""
+    if duel.state != JobState.RUNNING or why_not_live(duel):
         return
     if WatchedDuel.objects.filter(duel=duel, asked_at__gt=Now() - ASKED_AGAIN).exists():
         return
@@ -55,7 +55,7 @@ def duel_is_watched(duel: Duel) -> bool:
     return WatchedDuel.objects.filter(duel=duel, asked_at__gt=Now() - WATCHED).exists()
 
 
-def moves_tell(rows: Sequence[ToldMoves]) -> None:
+def moves_store(rows: Sequence[ToldMoves]) -> None:
     """Write moves of a watched duel. Those that are there already stay."""
     ToldMoves.objects.bulk_create(rows, ignore_conflicts=True)
 

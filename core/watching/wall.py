@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from core.jobs.states import OPEN
 from core.models import LADDER, Audience, Duel, JobState, Tournament, TournamentState
-from core.watching.services import why_not_told
+from core.watching.services import why_not_live
 
 FOLLOWED = (
     "state",
@@ -35,7 +35,7 @@ NAMED = (
 
 @dataclass(frozen=True, slots=True)
 class WallTournament:
-    """A running tournament. duels, played: their number so far; 0 where results are held back, and of a ladder."""
+    """A running tournament. duels, played: their number so far; 0 where results are withheld, and of a ladder."""
 
     tournament: Tournament
     participants: int
@@ -43,7 +43,7 @@ class WallTournament:
     played: int
 
     @property
-    def is_held_back(self) -> bool:
+    def is_withheld(self) -> bool:
         return self.tournament.results != Audience.PUBLIC
 
 
@@ -60,7 +60,7 @@ class Wall:
 def wall_get() -> Wall:
     """Return what everyone may see of what is played now. Three queries."""
     running = running_duels()
-    featured = next((duel for duel in running if not why_not_told(duel)), None)
+    featured = next((duel for duel in running if not why_not_live(duel)), None)
     return Wall(_tournaments(), running, _results(), featured)
 
 

@@ -1,4 +1,4 @@
-"""The request of a job to a lot, and the lot's part as the result."""
+"""The plays of a job for a lot, and the lot's part as the result."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def must_be_apart(job: Job) -> bool:
     return isinstance(job, Duel | Validation) and rules(job).isolation == "apart"
 
 
-def lot_job(*wishes: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
+def lot_job(*plays: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
     """Return the lot of a running job, or of several duels. Raises PlatformFault for rules or an image that are gone.
 
     It has the name and the claim of the first.
     """
-    job, (players, seats) = wishes[0].job, _seated(wishes)
+    job, (players, seats) = plays[0].job, _seated(plays)
     limits = players[0].agent.environment.limits
     lot = Lot(
         claim_of(job),
         tuple(LotPlayer(f"player-{n + 1}", channel_of(n), limits) for n in range(len(players))),
         duels=tuple(
-            _duel(wish, *seat) for wish, seat in zip(wishes, seats, strict=True) if isinstance(wish, MatchesOfJob)
+            _duel(play, *seat) for play, seat in zip(plays, seats, strict=True) if isinstance(play, MatchesOfJob)
         ),
-        evaluations=tuple(_evaluation(wish) for wish in wishes if isinstance(wish, Episodes)),
+        evaluations=tuple(_evaluation(play) for play in plays if isinstance(play, Episodes)),
     )
     return LotJob(
         kind=job.KIND,
@@ -53,9 +53,9 @@ def lot_job(*wishes: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
         claim=lot.claim,
         lot=lot.to_json(),
         players=tuple(_player(submission) for submission in players),
-        play_seconds=sum(map(_play_seconds, wishes)),
+        play_seconds=sum(map(_play_seconds, plays)),
         step=step,
-        others=tuple(claim_of(wish.job) for wish in wishes[1:]),
+        others=tuple(claim_of(play.job) for play in plays[1:]),
     )
 
 
@@ -81,51 +81,51 @@ def _player(submission: Submission) -> PodPlayerSpec:
     return PodPlayerSpec(image, limits, fresh=submission.needs_fresh_container or limits.gpu_count > 0)
 
 
-def _seated(wishes: Sequence[MatchesOfJob | Episodes]) -> tuple[list[Submission], list[tuple[int, ...]]]:
-    """Return the submissions of a lot's containers, and for each wish the indexes of its own."""
-    if len(wishes) == 1:
+def _seated(plays: Sequence[MatchesOfJob | Episodes]) -> tuple[list[Submission], list[tuple[int, ...]]]:
+    """Return the submissions of a lot's containers, and for each play the indexes of its own."""
+    if len(plays) == 1:
         # A validation has two containers of one submission.
-        players = list(wishes[0].submissions)
+        players = list(plays[0].submissions)
         return players, [tuple(range(len(players)))]
-    found = {submission.pk: submission for wish in wishes for submission in wish.submissions}
+    found = {submission.pk: submission for play in plays for submission in play.submissions}
     places = {number: place for place, number in enumerate(found)}
-    return list(found.values()), [tuple(places[player.pk] for player in wish.submissions) for wish in wishes]
+    return list(found.values()), [tuple(places[player.pk] for player in play.submissions) for play in plays]
 
 
-def _play_seconds(wish: MatchesOfJob | Episodes) -> float:
-    if wish.trial_seconds is not None:
-        return wish.trial_seconds
-    environment = wish.submissions[0].agent.environment
-    return (limits_of(wish.job, environment) if isinstance(wish, MatchesOfJob) else environment.limits).duel_seconds
+def _play_seconds(play: MatchesOfJob | Episodes) -> float:
+    if play.trial_seconds is not None:
+        return play.trial_seconds
+    environment = play.submissions[0].agent.environment
+    return (limits_of(play.job, environment) if isinstance(play, MatchesOfJob) else environment.limits).duel_seconds
 
 
-def _duel(wish: MatchesOfJob, first: int, second: int) -> DuelPart:
-    job, environment = wish.job, wish.players[0].agent.environment
+def _duel(play: MatchesOfJob, first: int, second: int) -> DuelPart:
+    job, environment = play.job, play.players[0].agent.environment
     return DuelPart(
         id=part_id(job),
         environment=rules(job).id,
         players=(first, second),
-        names=(str(wish.players[0]), str(wish.players[1])),
+        names=(str(play.players[0]), str(play.players[1])),
         seed=job.seed,
         match_count=job.match_count,
         parallel_matches=environment.parallel_matches,
         limits=limits_of(job, environment),
-        trial_seconds=wish.trial_seconds,
-        test=wish.test,
+        trial_seconds=play.trial_seconds,
+        test=play.test,
         opening=branch_of(job),
     )
 
 
-def _evaluation(wish: Episodes) -> EvaluationPart:
-    environment = wish.submission.agent.environment
+def _evaluation(play: Episodes) -> EvaluationPart:
+    environment = play.submission.agent.environment
     return EvaluationPart(
-        id=part_id(wish.job),
-        environment=rules(wish.job).id,
+        id=part_id(play.job),
+        environment=rules(play.job).id,
         player=0,
-        name=str(wish.submission),
-        seeds=wish.seeds,
-        order=tuple(range(len(wish.seeds))) if wish.order is None else wish.order,
+        name=str(play.submission),
+        seeds=play.seeds,
+        order=tuple(range(len(play.seeds))) if play.order is None else play.order,
         parallel_episodes=environment.parallel_matches,
         limits=environment.limits,
-        trial_seconds=wish.trial_seconds,
+        trial_seconds=play.trial_seconds,
     )

@@ -19,9 +19,9 @@ from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import Driver
 from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import is_work_waiting
-from core.jobs.cluster import site
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.stopping import ask_to_stop, has_time_to_finish, is_stopping
+from core.jobs.tenants import lots_tenant
 from core.jobs.worker import worker_name
 from duel_runner.lots.rows import LotRows
 
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 TICK_SECONDS = 5.0
 """Most seconds between two looks at the cluster, and the pause between two watches of it."""
 SILENT_SECONDS = 60.0
-"""After this long without a list of the cluster, the driver's row says so, and with it the site's health."""
+"""After this long without a list of the cluster, the driver's row shows it, and with it the site's health."""
 LOOK_SECONDS = 1.0
 """Seconds between two looks at the rows, which wake a driver that has room, and least between two at the cluster."""
 
@@ -52,8 +52,8 @@ class Driving:
 
     def run(self) -> None:
         """Tick until this process is asked to stop, let lots that are nearly done end, and give the others back."""
-        Thread(target=self._watch, name="watch", daemon=True).start()
-        while not is_stopping() or (self.driver.held and has_time_to_finish()):
+        Thread(target=self._wake_by_changes, name="watch", daemon=True).start()
+        while not is_stopping() or (self.driver.claimed and has_time_to_finish()):
             self.step()
             self._wait()
         self._safely(self.driver.stop)
@@ -64,7 +64,7 @@ class Driving:
         self._safely(self._tick)
 
     def engine(self) -> dict[str, str]:
-        """Return what this process's row says about the cluster."""
+        """Return the state of the cluster for this process's row."""
         trouble = self._trouble or self.driver.trouble or self._silence()
         return {"engine": f"Kubernetes {self._version}".strip()[:60], "engine_error": trouble[:500]}
 
@@ -86,13 +86,13 @@ class Driving:
 
     def _wait(self) -> None:
         until = time.monotonic() + TICK_SECONDS
-        while time.monotonic() < until and not (is_stopping() and not self.driver.held):
+        while time.monotonic() < until and not (is_stopping() and not self.driver.claimed):
             time.sleep(LOOK_SECONDS)
             if self._changed.is_set() or self._is_wanted():
                 self._changed.clear()
                 return
 
-    def _watch(self) -> None:
+    def _wake_by_changes(self) -> None:
         """Let the next tick come sooner when something changes. A watch that ends or fails costs nothing but that."""
         while not is_stopping():
             try:
@@ -124,7 +124,7 @@ class Driving:
 
 def drive() -> None:
     """Play lots on the cluster of the settings until SIGTERM, SIGHUP or Ctrl-C. Raises SandboxUnavailable."""
-    where = site()
+    where = lots_tenant()
     cluster = ApiCluster(where)
 
     def version() -> str:

@@ -20,12 +20,12 @@ from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
 from arena_kit.referee.part import NOT_PLAYED, Failed, PlayedPart, finished_parts, read_lot
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import claim_next
 from core.jobs.heartbeat import activity
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import from_now, job_fail, job_postpone
+from core.jobs.lifecycle import from_now, job_delay, job_fail
 from core.jobs.log import job_about, job_span, log_end, log_start
 from core.jobs.stopping import WorkerStopped
 from core.jobs.worker import Performed, may_begin, settled, worker_name
@@ -47,7 +47,7 @@ NOT_APART = (
 DELAYED = frozenset({"no_capacity"})
 NO_ATTEMPT = DELAYED | {NOT_PLAYED}
 """Codes of platform faults after which a job waits again without the loss of an attempt: it has not been played."""
-Wish = MatchesOfJob | Episodes
+Play = MatchesOfJob | Episodes
 
 
 @dataclass(slots=True)
@@ -84,11 +84,11 @@ class LotRows:
         return frozenset(token.hex for token in tokens if token is not None)
 
     def renew(self, claims: Sequence[str]) -> frozenset[str]:
-        self._show_news()
+        self._show_changes()
         if time.monotonic() < self._renew_at:
             return frozenset()
         self._renew_at = time.monotonic() + settings.JOB_LEASE_SECONDS / 4
-        # Those that a broken claim has left behind wait for their leases to end.
+        # Jobs that a broken claim has left behind wait for their leases to end.
         for claim in self._lots.keys() - set(claims):
             self._forget(claim)
         held: set[str] = set()
@@ -162,7 +162,7 @@ class LotRows:
             span = timedelta(seconds=settings.JOB_DELAY_SECONDS if code in DELAYED else 0)
             said = {"code": code, "error": sentence, "log": one.lease.text}
             with bound(**job_about(one.job, worker_name())), job_span(one.job) as traced:
-                settled(one.job, one.lease, lambda: job_postpone(job=one.job, span=span, **said))
+                settled(one.job, one.lease, lambda: job_delay(job=one.job, span=span, **said))
                 log_end(one.job, traced, is_refused=False)
             return
         fault = WorkerStopped() if code == STOPPED else PlatformFault(sentence, code=code)
@@ -172,7 +172,7 @@ class LotRows:
         """Let a row of a lot go on with its part's result."""
         rows = self._lots[claim]
 
-        def act() -> Wish:
+        def act() -> Play:
             try:
                 part = parts().get(part_id(one.job))
                 if part is None:
@@ -198,48 +198,48 @@ class LotRows:
 
     def _begun(self, job: Job) -> list[LotJob]:
         """Return the first lot of a job that was just claimed; nothing when the job is over or given back."""
-        if (first := self._wish(job)) is None:
+        if (first := self._play(job)) is None:
             return []
         begun = [first]
         try:
             if isinstance(job, Duel) and job.tournament_id is not None:
                 taken = duels_take(job, size=self._lot_size, worker=worker_name())
-                begun += filter(None, map(self._wish, taken))
+                begun += filter(None, map(self._play, taken))
         except Error as error:
             # It is played alone.
             logger.warning("No other duel of a block could be claimed: %s", error)
             connection.close()
-        lot = lot_job(*(wish for _, wish in begun))
-        for one, wish in begun:
-            one.lease.log(f"{' against '.join(map(str, wish.submissions))}, in the pod of {lot.name}.")
+        lot = lot_job(*(play for _, play in begun))
+        for one, play in begun:
+            one.lease.log(f"{' against '.join(map(str, play.submissions))}, in the pod of {lot.name}.")
         self._lots[lot.claim] = {claim_of(one.job): one for one, _ in begun}
         return [lot]
 
-    def _wish(self, job: Job) -> tuple[Claimed, Wish] | None:
+    def _play(self, job: Job) -> tuple[Claimed, Play] | None:
         """Return what a job that was just claimed wants first; None when the job is over or given back."""
         lease = Lease(job)
         one = Claimed(job, lease, self.KINDS[type(job)](job, lease))
-        wishes: list[Wish] = []
+        plays: list[Play] = []
 
         def begin(_: Any, __: Lease) -> None:
             if must_be_apart(job):
                 job_fail(job=job, fault=JobFault.PLATFORM, code="sandbox_refused", error=NOT_APART, log=lease.text)
             else:
-                wishes.append(next(one.steps))
+                plays.append(next(one.steps))
 
-        def act() -> Wish:
+        def act() -> Play:
             if_makeable(begin)(job, lease)
-            if not wishes:
+            if not plays:
                 # The job has ended, because its environment cannot be made anywhere, or not be played on a cluster.
                 raise StopIteration
-            return wishes[0]
+            return plays[0]
 
         with bound(**job_about(job, worker_name())):
             log_start(job)
-        return None if self._advance(one, act) is None else (one, wishes[0])
+        return None if self._advance(one, act) is None else (one, plays[0])
 
-    def _advance(self, one: Claimed, act: Callable[[], Wish]) -> LotJob | None:
-        """Let a job go on to the next thing that it wants to be played; None when it is over or given back."""
+    def _advance(self, one: Claimed, act: Callable[[], Play]) -> LotJob | None:
+        """Let a job go on to the next thing that it has to play; None when it is over or given back."""
         lots: list[LotJob] = []
 
         def run() -> None:
@@ -263,9 +263,9 @@ class LotRows:
         for lot in self._lots.values():
             yield from lot.values()
 
-    def _show_news(self) -> None:
+    def _show_changes(self) -> None:
         for one in self._rows():
-            if one.lease.has_news:
+            if one.lease.has_changes:
                 one.lease.beat()
 
     def _forget(self, claim: str) -> None:

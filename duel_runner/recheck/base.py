@@ -91,7 +91,7 @@ def rounded(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceToPlay:
+class RecheckSandbox:
     """A sandbox with its own core, where players play again."""
 
     sandbox: Sandbox
@@ -118,11 +118,11 @@ class PlaceToPlay:
 
 
 @contextlib.contextmanager
-def place_to_play(environment: Environment, arena: Sandbox) -> Iterator[PlaceToPlay]:
+def recheck_sandbox(environment: Environment, arena: Sandbox) -> Iterator[RecheckSandbox]:
     """Open a sandbox to play a job again, apart from the workers'. Raises SandboxError."""
     with contextlib.ExitStack() as stack:
         lock_file = LockFile(settings.CHANNEL_DIR)
         stack.callback(lock_file.end)
         core = stack.enter_context(free_core(settings.CHANNEL_DIR))
         arena.check()
-        yield PlaceToPlay(arena, core, lock_file, environment, itertools.count(1))
+        yield RecheckSandbox(arena, core, lock_file, environment, itertools.count(1))

@@ -10,14 +10,14 @@ from arena_kit.environment.record_archive import DuelArchive, MatchSummary
 from arena_kit.environment.records import DuelRecord, half_points
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
-from arena_kit.referee import run as referee
-from arena_kit.referee.recheck.duels import CHECKED, spec_of, verify_record
+from arena_kit.referee import play as referee
+from arena_kit.referee.recheck.duels import CHECKED, recheck_record, spec_of
 from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import records_open
 from core.duels.services import ledger_entries, result_fields, test_result
 from core.models import Duel
-from duel_runner.recheck.base import Rechecked, place_to_play, recheck_keep, rounded, row_faults
+from duel_runner.recheck.base import Rechecked, recheck_keep, recheck_sandbox, rounded, row_faults
 from duel_runner.rules import branch_of, decided_by, limits_of, rules
 
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
@@ -35,10 +35,9 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
     environment, spec = duel.environment, rules(duel)
-    if not spec.pairs_share_chance:
-        with records_open(duel) as archive:
-            spec = spec_of(spec, archive.record())
-    with place_to_play(environment, arena) as place:
+    with records_open(duel) as archive:
+        spec = spec_of(spec, archive.record())
+    with recheck_sandbox(environment, arena) as place:
         return referee.run_duel(
             spec,
             lambda player: place.launch(*players[player]),
@@ -58,7 +57,7 @@ def _look(duel: Duel, spec: EnvironmentSpec) -> Rechecked[DuelRecord]:
     with records_open(duel) as archive:
         record = archive.record()
         found = [*_archive_faults(archive, record), *_kept_faults(duel, record)]
-    found += verify_record(spec, record, sha256=duel.record_sha256, opening=branch_of(duel))
+    found += recheck_record(spec, record, sha256=duel.record_sha256, opening=branch_of(duel))
     kept = "Hash, result and ledger agree" if duel.record_sha256 else "Result and ledger agree; no hash was kept"
     return Rechecked(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
 

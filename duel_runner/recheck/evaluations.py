@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from arena_kit.environment.episodes import EvaluationRecord, secret_order, seeds_sha256
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee import run as referee
-from arena_kit.referee.recheck.evaluations import CHECKED, verify_evaluation
+from arena_kit.referee import play as referee
+from arena_kit.referee.recheck.evaluations import CHECKED, recheck_evaluation
 from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
 from arena_kit.sandbox.base import Sandbox
 from core.evaluations.episodes import episodes_open
 from core.evaluations.services import episode_row, result_fields
 from core.models import Evaluation
-from duel_runner.recheck.base import Rechecked, place_to_play, recheck_keep, row_faults
+from duel_runner.recheck.base import Rechecked, recheck_keep, recheck_sandbox, row_faults
 from duel_runner.rules import rules
 
 
@@ -33,7 +33,7 @@ def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEv
     """
     environment, submission = evaluation.environment, evaluation.submission
     assert evaluation.seed_list is not None
-    with place_to_play(environment, arena) as place:
+    with recheck_sandbox(environment, arena) as place:
         return referee.run_evaluation(
             rules(evaluation),
             lambda: place.launch(submission, evaluation.player_digest),
@@ -55,7 +55,7 @@ def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Rechecked[Evaluation
     if seeds_sha256(seeds.seeds) != seeds.sha256:
         found.append(Mismatch(None, "The seeds of its list do not match the published hash."))
     try:
-        found += verify_evaluation(spec, record, seeds=seeds.seeds, sha256=evaluation.record_sha256)
+        found += recheck_evaluation(spec, record, seeds=seeds.seeds, sha256=evaluation.record_sha256)
     except CannotCheck:
         # Faults found so far do not depend on the installed packages.
         if not found:

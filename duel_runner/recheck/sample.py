@@ -27,16 +27,16 @@ MOST_PER_RUN = 100
 """Maximum number of results of a kind that an hourly run checks."""
 
 
-def results_verify(_: int = 0) -> None:
+def results_recheck(_: int = 0) -> None:
     """Check a share of each kind: first random ones never checked, then those checked longest ago."""
     finished = Duel.objects.filter(state=JobState.SUCCEEDED).exclude(records__startswith=REMOVED)
-    _verify(finished, duel_recheck)
+    _recheck(finished, duel_recheck)
     played = Evaluation.objects.filter(state=JobState.SUCCEEDED, is_verified=True).exclude(records__startswith=REMOVED)
-    _verify(played, evaluation_recheck)
+    _recheck(played, evaluation_recheck)
 
 
-def _verify(finished: QuerySet[AnyResult], recheck: Callable[[AnyResult], Any]) -> None:
-    count = min(MOST_PER_RUN, math.ceil(settings.VERIFY_SAMPLE * finished.count()))
+def _recheck(finished: QuerySet[AnyResult], recheck: Callable[[AnyResult], Any]) -> None:
+    count = min(MOST_PER_RUN, math.ceil(settings.RECHECK_SAMPLE * finished.count()))
     until = time.monotonic() + SECONDS
     # Only ids are sorted, because rows of evaluations contain all their episodes.
     numbers = finished.order_by(F("verified_at").asc(nulls_first=True), "?").values_list("pk", flat=True)

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from core.models import Duel, Evaluation
 
 
-def verify(job: Duel | Evaluation, *options: str) -> tuple[object, str]:
+def recheck(job: Duel | Evaluation, *options: str) -> tuple[object, str]:
     """Run `recheck`; return the exit code and the whole output."""
     output = io.StringIO()
     code: object = 0

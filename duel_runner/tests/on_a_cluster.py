@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.jobs import registry
-from duel_runner.serving import serve
+from duel_runner.queues import serve
 
 QUEUES = ("build", "lots", "duel", "tournament", "publish")
 

@@ -21,7 +21,7 @@ from django.db import OperationalError
 
 from arena_kit.cluster.lots.driver import Driver
 from arena_kit.cluster.lots.manifest import channel_of
-from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.manifest import Tenant
 from arena_kit.environment.registry import get_spec
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.startup import PLAYER_SERVER, copy_server
@@ -30,11 +30,11 @@ from arena_kit.tests.cluster.doubles import ClusterDouble
 from core.checks.players import check_cluster
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting
-from core.jobs.cluster import site, worlds_site
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.stopping import ask_to_stop
+from core.jobs.tenants import lots_tenant, worlds_tenant
 from core.jobs.worker_selectors import places_alive
 from core.jobs.workers import worker_appear
 from core.models import (
@@ -61,7 +61,7 @@ from duel_runner.tasks import evaluate
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+TENANT = Tenant(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 FOLDERS: dict[str, Path] = {}
 """By the name of an image in the registry: the folder with the player's code."""
 LAST_VALID = FIRST_VALID.replace("[0]", "[-1]")
@@ -169,7 +169,7 @@ def arena(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def driver(cluster: LocalCluster) -> Driver:
-    return Driver(LotRows("lots"), cluster, SITE, 4, time.monotonic)
+    return Driver(LotRows("lots"), cluster, TENANT, 4, time.monotonic)
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_a_duel_is_played_as_a_lot_and_goes_to_the_ledger(
     assert set(said) == {b"made"}
     assert LedgerEntry.objects.filter(duel=duel).count() == 4
     assert not cluster.made
-    assert not driver.held
+    assert not driver.claimed
 
 
 def test_a_lot_for_which_there_is_no_room_costs_no_attempt(player: Callable[..., Submission], settings: Any) -> None:
@@ -249,19 +249,19 @@ def test_duels_of_a_tournament_are_played_in_blocks(cluster: LocalCluster, playe
     for duel in duels:
         job_enqueue(job=duel)
     rows = LotRows("lots", lot_size=3)
-    driver = Driver(rows, cluster, SITE, 1, time.monotonic)
+    driver = Driver(rows, cluster, TENANT, 1, time.monotonic)
     driver.tick()
     (name,) = cluster.made
     lot = cluster.lots[name]
-    assert rows.live_claims() >= {driver.held[claim].job.claim for claim in driver.held}
+    assert rows.live_claims() >= {driver.claimed[claim].job.claim for claim in driver.claimed}
     lot.referee.wait(timeout=120)
     log = _text(lot.folder / "log").splitlines()
     # The log as it is when the pod is lost in the second duel.
     end = next(number for number, line in enumerate(log) if line.startswith("part "))
-    rows.finish_parts(next(iter(driver.held)), log[: end + 2])
+    rows.finish_parts(next(iter(driver.claimed)), log[: end + 2])
     assert [Duel.objects.get(pk=duel.pk).state for duel in duels] == ["SUCCEEDED", "RUNNING", "RUNNING"]
     # Its claim is over, and those of the others keep the Job.
-    other = Driver(LotRows("lots"), cluster, SITE, 0, time.monotonic)
+    other = Driver(LotRows("lots"), cluster, TENANT, 0, time.monotonic)
     other.tick()
     assert cluster.made
     driver.tick()
@@ -355,7 +355,7 @@ def test_a_cancelled_duel_ends_its_lot(
     time.sleep(0.1)
     driver.tick()
     assert not cluster.made
-    assert not driver.held
+    assert not driver.claimed
 
 
 def test_a_stopped_driver_gives_its_duel_back_without_an_attempt(
@@ -429,7 +429,7 @@ def test_nothing_is_claimed_before_the_cluster_may_be_used(
 
 def test_a_driver_whose_tick_hangs_says_so_in_its_row(cluster: LocalCluster) -> None:
     now = [0.0]
-    driver = Driver(LotRows("lots"), cluster, SITE, 4, lambda: now[0])
+    driver = Driver(LotRows("lots"), cluster, TENANT, 4, lambda: now[0])
     driving = Driving(driver, lambda: "v1.34.1")
     assert driving.engine()["engine_error"] == ""
     driving.step()
@@ -521,26 +521,26 @@ def test_the_settings_say_how_lots_run(settings: Any) -> None:
     settings.PLAYER_IMAGE_PREFIX = "our/arena-player_"
     settings.KUBERNETES_NODES = ["pool=spot"]
     settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "runtime_class": "gvisor", "host_users": False}
-    made = site()
+    made = lots_tenant()
     assert (made.id, made.runtime_class, made.node_selector) == ("our-arena-player", "gvisor", {"pool": "spot"})
     assert not made.host_users
     assert list(made.tolerations) == [{"key": "pool", "operator": "Equal", "value": "spot"}]
 
 
 def test_the_jobs_of_the_check_are_none_of_the_drivers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drivers delete the Jobs of their site that have no claim."""
-    sites: list[Site] = []
+    """Drivers delete the Jobs of their tenant that have no claim."""
+    tenants: list[Tenant] = []
 
-    def api(site: Site) -> None:
-        sites.append(site)
+    def api(tenant: Tenant) -> None:
+        tenants.append(tenant)
         raise SandboxError("It is not there.", code="cluster_unavailable")
 
     monkeypatch.setattr(kubernetes_check, "ApiCluster", api)
     settings.PLAYER_IMAGE_PREFIX = "a" * 80
     with pytest.raises(SandboxError):
         kubernetes_check.check_cluster()
-    assert sites[0].id != site().id
-    assert len(sites[0].id) == len(site().id) == 63
+    assert tenants[0].id != lots_tenant().id
+    assert len(tenants[0].id) == len(lots_tenant().id) == 63
 
 
 def test_settings_that_cannot_play_are_refused(settings: Any) -> None:
@@ -569,6 +569,6 @@ def test_settings_with_which_no_rollout_can_be_played_are_refused(settings: Any)
 
 def test_drivers_leave_the_worlds_of_rollouts_alone(settings: Any) -> None:
     settings.PLAYER_IMAGE_PREFIX = "a" * 80
-    assert worlds_site().id != site().id
-    assert len(worlds_site().id) == 63
-    assert worlds_site().namespace == "arena-worlds" != site().namespace
+    assert worlds_tenant().id != lots_tenant().id
+    assert len(worlds_tenant().id) == 63
+    assert worlds_tenant().namespace == "arena-worlds" != lots_tenant().namespace

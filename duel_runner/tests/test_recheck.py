@@ -29,9 +29,9 @@ from core.models import Alarm, Duel, Environment, JobFault, JobState, LedgerEntr
 from core.tests import factories
 from core.tests.working import run
 from duel_runner.recheck.duels import duel_again, duel_recheck
-from duel_runner.recheck.sample import results_verify
+from duel_runner.recheck.sample import results_recheck
 from duel_runner.rules import decided_by
-from duel_runner.tests.commands import verify
+from duel_runner.tests.commands import recheck
 from duel_runner.workplace import worker_label
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -223,15 +223,15 @@ def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel
     for duel in duels:
         finished(duel)
     rows = Duel.objects.order_by("verified_at")
-    settings.VERIFY_SAMPLE = 0.05
+    settings.RECHECK_SAMPLE = 0.05
 
-    results_verify()
+    results_recheck()
     (first,) = rows.exclude(verified_at=None)
-    results_verify()
-    results_verify()
+    results_recheck()
+    results_recheck()
     assert rows.filter(verdict=RecheckVerdict.VERIFIED).count() == 3
     assert rows[0] == first
-    results_verify()
+    results_recheck()
     assert rows[2] == first
 
 
@@ -246,10 +246,10 @@ def test_a_share_is_checked_up_to_the_most_of_a_run(
 ) -> None:
     for duel in duels:
         finished(duel)
-    settings.VERIFY_SAMPLE = sample
+    settings.RECHECK_SAMPLE = sample
     monkeypatch.setattr("duel_runner.recheck.sample.MOST_PER_RUN", per_run)
 
-    results_verify()
+    results_recheck()
 
     assert Duel.objects.exclude(verified_at=None).count() == checked
 
@@ -258,9 +258,9 @@ def test_a_duel_in_trouble_does_not_keep_others_from_being_checked(duels: list[D
     for duel in duels:
         finished(duel)
     Duel.objects.filter(pk=duels[0].pk).update(environment_version="tic-tac-toe-v0")
-    settings.VERIFY_SAMPLE = 1.0
+    settings.RECHECK_SAMPLE = 1.0
 
-    results_verify()
+    results_recheck()
 
     verdicts = [duel.verdict for duel in Duel.objects.order_by("pk")]
     assert verdicts == [RecheckVerdict.UNCHECKABLE, RecheckVerdict.VERIFIED, RecheckVerdict.VERIFIED]
@@ -272,10 +272,10 @@ def test_what_breaks_a_check_does_not_break_the_next(
     duels: list[Duel], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished(duels[0])
-    settings.VERIFY_SAMPLE = 1.0
+    settings.RECHECK_SAMPLE = 1.0
     monkeypatch.setattr(type(get_spec("tic-tac-toe-v1").make()), "reset", lambda *_: 1 / 0)
 
-    results_verify()
+    results_recheck()
 
     duel = Duel.objects.get(pk=duels[0].pk)
     assert (duel.verdict, duel.verified_at is None) == (RecheckVerdict.UNCHECKABLE, False)
@@ -285,7 +285,7 @@ def test_what_breaks_a_check_does_not_break_the_next(
 
 
 def test_the_command_says_what_it_checked_of_every_match(duel: Duel) -> None:
-    code, said = verify(duel)
+    code, said = recheck(duel)
     lines = said.splitlines()
 
     assert code == 0
@@ -301,7 +301,7 @@ def test_the_command_says_what_it_checked_of_every_match(duel: Duel) -> None:
 def test_the_command_says_what_is_wrong_and_fails(duel: Duel) -> None:
     rewrite(duel, with_match(2, lambda match: {"seats": (0, 1)}))
 
-    code, said = verify(duel)
+    code, said = recheck(duel)
     lines = said.splitlines()
 
     assert code == 1

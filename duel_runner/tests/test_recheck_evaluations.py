@@ -24,8 +24,8 @@ from core.models import Alarm, Duel, Environment, Evaluation, JobState, RecheckV
 from core.tests import factories
 from duel_runner.recheck import sample
 from duel_runner.recheck.evaluations import evaluation_recheck
-from duel_runner.recheck.sample import results_verify
-from duel_runner.tests.commands import verify
+from duel_runner.recheck.sample import results_recheck
+from duel_runner.tests.commands import recheck
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 EPISODES = 6
@@ -206,9 +206,9 @@ def test_both_kinds_are_sampled_and_scripts_are_not(
     players = [factories.ready(factories.agent(factories.user(f"p{n}"), factories.environment())) for n in range(2)]
     duel = factories.tournament(players).duels.get()
     script = finished(environment, "scripted", form=SubmissionForm.SCRIPT)
-    settings.VERIFY_SAMPLE = 1.0
+    settings.RECHECK_SAMPLE = 1.0
 
-    results_verify()
+    results_recheck()
 
     assert Evaluation.objects.get(pk=evaluation.pk).verdict == RecheckVerdict.VERIFIED
     assert Evaluation.objects.get(pk=script.pk).verified_at is None
@@ -227,10 +227,10 @@ def test_a_share_is_checked_up_to_the_most_of_a_run(
 ) -> None:
     for name in ("anna", "berta", "clara"):
         finished(environment, name)
-    settings.VERIFY_SAMPLE = share
+    settings.RECHECK_SAMPLE = share
     monkeypatch.setattr(sample, "MOST_PER_RUN", per_run)
 
-    results_verify()
+    results_recheck()
 
     assert Evaluation.objects.filter(verdict=RecheckVerdict.VERIFIED).count() == checked
 
@@ -240,10 +240,10 @@ def test_a_run_whose_time_is_up_begins_no_further_check(
 ) -> None:
     for name in ("anna", "berta"):
         finished(environment, name)
-    settings.VERIFY_SAMPLE = 1.0
+    settings.RECHECK_SAMPLE = 1.0
     monkeypatch.setattr(sample, "SECONDS", -1.0)
 
-    results_verify()
+    results_recheck()
 
     assert not Evaluation.objects.exclude(verified_at=None).exists()
 
@@ -252,10 +252,10 @@ def test_what_breaks_a_check_does_not_break_the_next(
     environment: Environment, evaluation: Evaluation, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = finished(environment, "berta")
-    settings.VERIFY_SAMPLE = 1.0
+    settings.RECHECK_SAMPLE = 1.0
     monkeypatch.setattr(GymnasiumEnvironment, "reset", lambda *_: 1 / 0)
 
-    results_verify()
+    results_recheck()
 
     for row in Evaluation.objects.filter(pk__in=(evaluation.pk, other.pk)):
         assert (row.verdict, row.verification) == (
@@ -268,7 +268,7 @@ def test_what_breaks_a_check_does_not_break_the_next(
 
 
 def test_the_command_says_what_it_checked_of_every_episode(evaluation: Evaluation) -> None:
-    code, said = verify(evaluation)
+    code, said = recheck(evaluation)
     lines = said.splitlines()
 
     assert code == 0
@@ -285,7 +285,7 @@ def test_the_command_says_what_it_checked_of_every_episode(evaluation: Evaluatio
 def test_the_command_says_what_is_wrong_and_fails(evaluation: Evaluation) -> None:
     rewrite(evaluation, lambda record: with_episode(record, 2, lambda _: {"score": 500.0}))
 
-    code, said = verify(evaluation)
+    code, said = recheck(evaluation)
     lines = said.splitlines()
 
     assert code == 1

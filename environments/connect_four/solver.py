@@ -70,7 +70,7 @@ class Solver:
         low, high = -((_CELLS - count) // 2), (_CELLS + 1 - count) // 2
         while low < high:
             middle = low + (high - low) // 2
-            # Whether a side wins at all is cheaper to find out than how soon.
+            # The fact that a side wins at all is cheaper to find out than how soon.
             if middle <= 0 and int(low / 2) < middle:
                 middle = int(low / 2)
             elif middle >= 0 and int(high / 2) > middle:

@@ -84,7 +84,7 @@ class Player:
         """Hear that it is over."""
 
     def next_action(self, state):
-        """Show the model the page, and return what it wants to do."""
+        """Show the model the page, and return what it chooses to do."""
         self.show(state)
         message = self.asked()
         self.messages.append(message)

@@ -1,4 +1,4 @@
-"""A clerk without a language model: rules for the tasks of the application `shop`, by what the page says.
+"""A clerk without a language model: rules for the tasks of the application `shop`, by what the page shows.
 
 What it has no rule for it gives up at once. Copy it to see what an agent in an application gets and what it returns.
 """

@@ -14,7 +14,7 @@ import pytest
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.examples import make_archive
-from arena_kit.referee.run import run_evaluation
+from arena_kit.referee.play import run_evaluation
 from arena_kit.sandbox.base import Launch
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.upload.archive import unpack_archive

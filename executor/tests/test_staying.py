@@ -77,7 +77,7 @@ def test_a_call_that_is_cancelled_while_its_run_is_made_leaves_none(
             call = stub(channel).RunMatch(match(world), metadata=who)
             assert await asyncio.to_thread(made.wait, 30)
             call.cancel()
-            while server.door.running:  # noqa: ASYNC110  (as in serving.waiting)
+            while server.calls.running:  # noqa: ASYNC110  (as in serving.waiting)
                 await asyncio.sleep(0.01)
             go_on.set()
             grace.set()
@@ -111,7 +111,7 @@ def test_an_executor_that_stops_sends_callers_to_another_one_and_keeps_their_run
             calls = [client.RunMatch(match(world, match_id=name), metadata=who) for name in ("ends", "stays")]
             await waiting(first, 2)
             stop = asyncio.create_task(first.stop(drain_seconds=30))
-            while not first.door.is_draining:  # noqa: ASYNC110  (as above)
+            while not first.calls.is_draining:  # noqa: ASYNC110  (as above)
                 await asyncio.sleep(0.01)
             new = await refused(client.RunMatch(match(world, match_id="new"), metadata=who))
             assert new.code() is Code.UNAVAILABLE

@@ -41,7 +41,7 @@ def killed_at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
     connections.close_all()
     pid = os.fork()
     if not pid:
-        usual, finish = Follower.watch, services.rollout_finish
+        usual, finish = Follower.on_phase, services.rollout_finish
         if moment == STORING:
             monkeypatch.setattr(working, "rollout_finish", die)
         elif moment == STORED:
@@ -53,12 +53,12 @@ def killed_at(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(working, "rollout_finish", finished)
         else:
 
-            def watch(follower: Follower, phase: Phase, world: World | None) -> None:
+            def on_phase(follower: Follower, phase: Phase, world: World | None) -> None:
                 usual(follower, phase, world)
                 if phase.value == moment:
                     die()
 
-            monkeypatch.setattr(Follower, "watch", watch)
+            monkeypatch.setattr(Follower, "on_phase", on_phase)
         step("rollout")
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL

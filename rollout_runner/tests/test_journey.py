@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,14 +15,15 @@ from pytest_django.fixtures import Settings
 from arena_kit.examples import make_archive
 from arena_kit.tests.rollout.fake_model import calls, fake_model
 from core.models import Build, JobState, Rollout, RolloutAgent, VerdictReason, WorldLease
-from core.rollouts.batches import AgentChoice, Wish, batch_cancel, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_create
 from core.rollouts.board import board
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_upload
+from core.settings.model_keys import ModelKey
 from core.tests import applications, factories
 from rollout_runner.host import engine_worlds, worlds_reap
+from rollout_runner.rechecks import rollouts_judge
 from rollout_runner.tests.places import SHOP, containers, shop, shop_built, worked
-from rollout_runner.verifying import rollouts_judge
 
 pytestmark = [
     pytest.mark.docker, pytest.mark.app_images, pytest.mark.browser_image, pytest.mark.slow, pytest.mark.nightly,
@@ -53,9 +55,9 @@ def test_a_package_is_built_tried_worked_in_judged_again_and_leaves_nothing(clea
     assert lease.memory_bytes > package.memory_bytes
 
     out = io.StringIO()
-    call_command("verify_rollout", str(rollout.public_id), stdout=out)
+    call_command("recheck_rollout", str(rollout.public_id), stdout=out)
     assert "agrees" in out.getvalue()
-    call_command("verify_rollout", str(rollout.public_id), "--replay", stdout=out)
+    call_command("recheck_rollout", str(rollout.public_id), "--replay", stdout=out)
     assert "leaves the same state" in out.getvalue()
     reasons = list(rollout.verdicts.values_list("reason", flat=True))
     # The command with --replay judges first, too.
@@ -83,7 +85,7 @@ def test_a_rollout_without_memory_waits_and_costs_no_attempt(clean: None, settin
     task = package.environment.tasks.get()
     batch = batch_create(
         owner=ann, environment=package.environment, tasks=[task], agent=AgentChoice(RolloutAgent.NULL),
-        wish=Wish(attempts=1),
+        options=Options(attempts=1),
     )  # fmt: skip
     worked()
     rollout = batch.rollouts.get()
@@ -123,10 +125,10 @@ def test_an_uploaded_agent_works_for_the_board_and_a_page_shows_what_it_did(clea
 
 def test_a_model_works_through_the_gateway_and_its_costs_are_counted(clean: None, settings: Settings) -> None:
     """The model is a double of the protocol: it follows a script, and shows nothing about any model."""
-    settings.MODEL_KEYS = {"double": "very-secret"}
     package = shop_built("total-42")
     script = (calls("goto", url="/orders/42"), calls("answer", value={"total": 600.81}))
     with fake_model(*script) as double:
+        settings.MODEL_KEYS = {"double": ModelKey(urlsplit(double.url).netloc, "very-secret")}
         model = applications.model(
             url=double.url, key_name="double", price_in_micros=1_000_000, price_out_micros=2_000_000
         )

@@ -23,7 +23,7 @@ from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import NoEngine, connect
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox

@@ -14,13 +14,13 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import Driver
-from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.manifest import Tenant
 from arena_kit.image.calls import engine as connect
 from arena_kit.image.registry import Registry
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
-from core.jobs.cluster import site
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import jobs_end_delay
+from core.jobs.tenants import lots_tenant
 from core.models import Build, CancelCode, Duel, Environment, Job, Submission
 from core.tests.working import run
 from duel_runner.lots.process import Driving
@@ -108,21 +108,21 @@ def nothing_is_left_over(cluster: RealCluster) -> Iterator[None]:
 class Arena:
     """The arena of a test, and what its drivers need."""
 
-    site: Site
+    tenant: Tenant
     kubeconfig: str
     jobs_max: int = 2
     drivers: list[Driver] = field(default_factory=list)
 
     def driver(self, wrapped: Callable[[ApiCluster], Any] = lambda api: api, *, lot_size: int = 2) -> Driver:
         """A new driver, as of a process that was just started."""
-        api = ApiCluster(self.site, kubeconfig=self.kubeconfig)
-        driver = Driver(LotRows("lots", lot_size=lot_size), wrapped(api), self.site, self.jobs_max, time.monotonic)
+        api = ApiCluster(self.tenant, kubeconfig=self.kubeconfig)
+        driver = Driver(LotRows("lots", lot_size=lot_size), wrapped(api), self.tenant, self.jobs_max, time.monotonic)
         self.drivers.append(driver)
         return driver
 
     def driving(self) -> Driving:
         """The same with what its process adds: nothing is claimed before the cluster may be used."""
-        api = ApiCluster(self.site, kubeconfig=self.kubeconfig)
+        api = ApiCluster(self.tenant, kubeconfig=self.kubeconfig)
 
         def version() -> str:
             api.check()
@@ -139,7 +139,9 @@ class Arena:
     def until(self, driver: Driver, true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < deadline, [(str(held.job.name), held.waits_for) for held in driver.held.values()]
+            assert time.monotonic() < deadline, [
+                (str(held.job.name), held.waits_for) for held in driver.claimed.values()
+            ]
             driver.tick()
             jobs_end_delay()
             time.sleep(0.5)
@@ -168,7 +170,7 @@ def arena(
     own = {"pull_secret": "registry", "priority_class": "arena-lot"}
     settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, **own}
     settings.JOB_DELAY_SECONDS = 0
-    made = Arena(site(), str(cluster.kubeconfig))
+    made = Arena(lots_tenant(), str(cluster.kubeconfig))
     yield made
     for driver in made.drivers:
         driver.stop()

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.manifest import Tenant
 from arena_kit.cluster.status import REFEREE, Ended, Running, Status, Waiting, status_of
 from arena_kit.image.calls import engine as connect
 from arena_kit.referee.part import read_lot
@@ -52,7 +52,7 @@ class Recorder:
     """Keeps each state once, whatever scene it is of."""
 
     cluster: RealCluster
-    site: Site
+    tenant: Tenant
     states: list[Plain] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     _known: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Recorder:
     def record(self, scene: Scene) -> None:
         """Cause a scene, watch it to its end and clean up."""
         with self._lock:
-            stage = Stage(self.cluster, self.site, next(self._numbers), CLAIM)
+            stage = Stage(self.cluster, self.tenant, next(self._numbers), CLAIM)
         if scene.before is not None:
             self.cluster.apply(scene.before)
             # What is allowed is counted a moment later.
@@ -257,7 +257,7 @@ def recorder() -> Iterator[Recorder]:
         stack.callback(cluster.close)
         cluster.up()
         cluster.set_up(registry)
-        yield Recorder(cluster, Site("recorded", NAMESPACE, image, pull_secret="registry"))
+        yield Recorder(cluster, Tenant("recorded", NAMESPACE, image, pull_secret="registry"))
 
 
 def write(file: Path, states: list[Plain]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import JOB_NAME
 from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import SandboxUnavailable
 from tests.kubernetes.cluster import NAMESPACE, RealCluster
@@ -40,18 +40,18 @@ URGENT = {
 class Stage:
     """One lot, by name. What its containers run is given as shell scripts."""
 
-    def __init__(self, cluster: RealCluster, site: Site, number: int, claim: str) -> None:
-        self.cluster, self._site = cluster, site
-        self._api = ApiCluster(site, kubeconfig=str(cluster.kubeconfig))
+    def __init__(self, cluster: RealCluster, tenant: Tenant, number: int, claim: str) -> None:
+        self.cluster, self._tenant = cluster, tenant
+        self._api = ApiCluster(tenant, kubeconfig=str(cluster.kubeconfig))
         self._number, self._claim = number, claim
         self.name = ""
 
     def make(self, prepare: str, referee: str, players: tuple[str, ...], patch: Any) -> None:
         """Make the Job. Raises JobRefused."""
         limits = Limits(memory_limit_bytes=MEMORY, duel_seconds=600.0)
-        player = PodPlayerSpec(self._site.referee_image, limits)
+        player = PodPlayerSpec(self._tenant.referee_image, limits)
         job = LotJob("duel", self._number, 1, self._claim, "{}", (player,) * len(players), limits.duel_seconds)
-        made = lot_manifest(job, self._site)
+        made = lot_manifest(job, self._tenant)
         pod = made["spec"]["template"]["spec"]
         scripts = [prepare, referee, *players]
         for container, script in zip((*pod["initContainers"], *pod["containers"]), scripts, strict=True):
@@ -59,7 +59,7 @@ class Stage:
         patch(made)
         self.name = job.name
         text = json.dumps(made).replace(NODE, self.cluster.nodes()[0])
-        self._api.create(json.loads(text.replace(REGISTRY, self._site.referee_image.partition("@")[0])))
+        self._api.create(json.loads(text.replace(REGISTRY, self._tenant.referee_image.partition("@")[0])))
 
     def look(self) -> tuple[Plain | None, list[Plain], list[Plain]]:
         """Return the Job, its pods, and the events of its pod, or of the Job if it has none."""
@@ -136,7 +136,7 @@ class Stage:
                 "priorityClassName": "urgent", "nodeSelector": {"kubernetes.io/hostname": self._node()},
                 "terminationGracePeriodSeconds": 0,
                 "containers": [{
-                    "name": "urgent", "image": self._site.referee_image, "command": ["/bin/sh", "-c", "sleep 600"],
+                    "name": "urgent", "image": self._tenant.referee_image, "command": ["/bin/sh", "-c", "sleep 600"],
                     "resources": {"requests": {"cpu": "1500m"}, "limits": {"cpu": "2"}},
                 }],
             },

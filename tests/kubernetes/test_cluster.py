@@ -241,7 +241,7 @@ def test_what_this_old_cluster_would_drop_is_refused(arena: Arena, built: Built,
     """Without `suspend`, a Job for Kueue would start at once."""
     environment = tic_tac_toe()
     duel = duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))
-    arena.site = replace(arena.site, queue="players")
+    arena.tenant = replace(arena.tenant, queue="players")
     driver = arena.driver()
     driver.tick()
     duel.refresh_from_db()
@@ -260,7 +260,7 @@ def test_without_quota_lots_wait_and_are_played_once_there_is_room(
         for _ in range(6):
             driver.tick()
             time.sleep(0.5)
-        assert {held.waits_for for held in driver.held.values()} == {"no_capacity"}
+        assert {held.waits_for for held in driver.claimed.values()} == {"no_capacity"}
         assert driver.room == 0
     finally:
         cluster.apply(_quota("40"))
@@ -282,7 +282,7 @@ def test_a_lot_beyond_its_deadline_is_ended(arena: Arena, built: Built, monkeypa
 
 
 def test_a_driver_is_given_its_rights_and_no_others(arena: Arena) -> None:
-    api = ApiCluster(arena.site, kubeconfig=arena.kubeconfig)
+    api = ApiCluster(arena.tenant, kubeconfig=arena.kubeconfig)
     api.check()
     assert api.version().startswith("v1.")
     beyond = [

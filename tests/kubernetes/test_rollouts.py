@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,12 +15,13 @@ from pytest_django.fixtures import Settings
 from arena_kit.examples import make_archive
 from arena_kit.tests.rollout.fake_model import calls, fake_model
 from core.models import Build, JobState, Rollout, RolloutAgent, WorldLease
-from core.rollouts.batches import AgentChoice, Wish, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.packages import package_upload
+from core.settings.model_keys import ModelKey
 from core.tests import applications, factories
 from rollout_runner import building
 from rollout_runner.host import pod_worlds, worlds_reap
-from rollout_runner.serving import serve
+from rollout_runner.queues import serve
 from rollout_runner.tests.places import images_forget, shop, shop_built, worked
 from tests.kubernetes.cluster import RealCluster
 from tests.kubernetes.conftest import Arena
@@ -68,7 +70,7 @@ def test_a_package_is_tried_and_worked_in_by_a_script_and_played_again(applied: 
     assert rollout.worlds.get().host == "kubernetes"
     assert rollout.worlds.get().closed_at is not None
     out = io.StringIO()
-    call_command("verify_rollout", str(rollout.public_id), "--replay", stdout=out)
+    call_command("recheck_rollout", str(rollout.public_id), "--replay", stdout=out)
     assert "leaves the same state" in out.getvalue()
     worlds_reap()
     assert not WorldLease.objects.filter(closed_at=None).exists()
@@ -89,14 +91,14 @@ def test_an_uploaded_agent_and_a_model_work_in_pods(applied: Arena, settings: Se
         (one.error, one.log[-3000:]) for one in ranked
     ]
 
-    settings.MODEL_KEYS = {"double": "very-secret"}
     script = (calls("goto", url="/orders/42"), calls("answer", value={"total": 600.81}))
     with fake_model(*script) as double:
+        settings.MODEL_KEYS = {"double": ModelKey(urlsplit(double.url).netloc, "very-secret")}
         model = applications.model(url=double.url, key_name="double")
         batch = batch_create(
             owner=factories.user("bea"), environment=package.environment,
             tasks=[package.environment.tasks.get(key="total-42")],
-            agent=AgentChoice(RolloutAgent.MODEL, model=model), wish=Wish(attempts=1),
+            agent=AgentChoice(RolloutAgent.MODEL, model=model), options=Options(attempts=1),
         )  # fmt: skip
         assert worked() == 1
         asked = [headers["Authorization"] for _, headers, _ in double.asked]

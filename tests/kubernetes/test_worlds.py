@@ -18,7 +18,7 @@ import docker
 import pytest
 from django.conf import settings as django_settings
 
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.environment.records import Fault
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
@@ -29,20 +29,20 @@ from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.agents.player import PlayerAgent
 from arena_kit.rollout.attempt import null_agent, task_attempt
 from arena_kit.rollout.browser.browser import Browser
-from arena_kit.rollout.browser.container import NAME, BrowserPlace
+from arena_kit.rollout.browser.container import NAME, BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.checks.exported import SqlCheck
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import EndedBy, TaskOutcome
 from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.packages.package import Package
+from arena_kit.rollout.play import PlayedRollout, rollout_run
 from arena_kit.rollout.pods.host import CLAIM_LABEL, PodWorlds
 from arena_kit.rollout.recording.record import steps_in
-from arena_kit.rollout.run import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import Beside, World, WorldFault
+from arena_kit.rollout.worlds.world import Extras, World, WorldFault
 from arena_kit.sandbox.base import Container, Launch
 from arena_kit.tests.image.registries import RegistryServer
 from arena_kit.tests.rollout import browsers, notes
@@ -178,9 +178,9 @@ class Place:
         )
         return played, folder
 
-    def open(self, beside: Beside | None = None, **changes: Any) -> World:
+    def open(self, extras: Extras | None = None, **changes: Any) -> World:
         built = dataclasses.replace(self.built, **changes)
-        return self.worlds.open(built, seconds=300, labels=claimed(), beside=beside or Beside())
+        return self.worlds.open(built, seconds=300, labels=claimed(), extras=extras or Extras())
 
 
 def claimed() -> dict[str, str]:
@@ -201,13 +201,13 @@ def place(cluster: RealCluster, referee: str, server: RegistryServer, browser: s
         file, package, worlds=notes.worlds(folder / "worlds"), bases=notes.bases(), log=lambda _: None, seed=7,
         registry=registry,
     )  # fmt: skip
-    site = Site("test-worlds", WORLDS, referee, pull_secret="registry")
+    tenant = Tenant("test-worlds", WORLDS, referee, pull_secret="registry")
 
     def worlds() -> PodWorlds:
-        return PodWorlds(site, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
+        return PodWorlds(tenant, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
 
     there = worlds()
-    host = RolloutHost(there, BrowserPlace("", folder / "unused"), video=False)
+    host = RolloutHost(there, BrowserHost("", folder / "unused"), video=False)
     try:
         yield Place(package, built, there, host, folder, registry, worlds)
     finally:
@@ -325,8 +325,8 @@ def test_a_player_without_memory_left_is_at_fault_and_the_world_is_judged(
 
 def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerClient, base: str) -> None:
     image = player_image(client, place, base, CLERK, "probe")
-    beside = Beside(has_browser=True, player=PodPlayerSpec(image, Limits(), fresh=True))
-    with place.open(beside) as world, Browser(place.host.place, world):
+    extras = Extras(has_browser=True, player=PodPlayerSpec(image, Limits(), fresh=True))
+    with place.open(extras) as world, Browser(place.host.browsers, world):
         users = set()
         for name in ("web", NAME):
             found = json.loads(world.run(name, ["python3", "-c", WRITTEN + PROBE], seconds=60).output)

@@ -115,7 +115,7 @@ class Season:
             "TMPDIR": str(self.temporary),
             "SANDBOX": "docker",
             "PLAYER_CONTAINERS": "runtime=runc",
-            "VERIFY_SAMPLE": "0",
+            "RECHECK_SAMPLE": "0",
             "LOGS": "level=INFO",
             "FAULTS_HOOKS": str(self.hooks),
             # One owner uploads them all.

@@ -10,7 +10,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from core.editions import services as editions
 from core.editions.tests.samples import play_all, players
 from core.jobs.lifecycle import job_claim
-from core.models import Alarm, Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
+from core.models import Alarm, Build, Duel, Environment, JobState, Play, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import moved
 from core.tests.working import at_work
@@ -64,11 +64,23 @@ def test_an_alarm_says_why_an_edition_that_was_asked_for_did_not_begin_and_the_n
     alarm = Alarm.objects.get()
     assert "has not begun. A tournament needs two agents" in alarm.message
     assert Environment.objects.get().start_asked_at is None
+    # One that begins by itself is the one that was asked for, too.
     players(environment, 2)
-    asked(environment)
     tournaments_advance(environment.pk)
     alarm.refresh_from_db()
     assert alarm.settled_at is not None
+
+
+@pytest.mark.parametrize("play", [Play.EDITIONS, Play.LADDER])
+def test_whatever_begins_by_itself_answers_the_organiser_who_has_asked(play: Play) -> None:
+    environment = factories.environment()
+    Environment.objects.filter(pk=environment.pk).update(play=play, start_asked_at=timezone.now())
+    environment.refresh_from_db()
+    for name in ("ann", "ben"):
+        factories.ready(factories.agent(factories.user(name), environment, name))
+    assert editions.start_if_due(environment, now=timezone.now()) is not None
+    environment.refresh_from_db()
+    assert environment.start_asked_at is None
 
 
 def test_a_row_that_breaks_while_an_edition_is_looked_after_does_not_keep_it_from_ending(

@@ -13,7 +13,7 @@ NAMES = {
     "mfa.authenticator": "Second factors",
     "socialaccount.socialaccount": "Logins of providers",
 }
-"""Names on the index for models of other packages, whose own names say little to organisers."""
+"""Names on the index for models of other packages, whose own names mean little to organisers."""
 
 App = dict[str, Any]
 

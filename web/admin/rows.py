@@ -17,6 +17,7 @@ from django.shortcuts import render
 
 from core.errors import Refused
 from core.models import Job, User
+from core.people.rights import SUPERUSER, may
 from core.people.second_factor import second_factor_lost
 from web.organise.editors import EDITORS, Editor
 from web.organise.job_sheets import job_address
@@ -60,10 +61,10 @@ class Rows(ModelAdmin):
         return super().get_form(request, obj, change, **kwargs)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return self.editor is not None and self.editor.may_add and _is_superuser(request)
+        return self.editor is not None and self.editor.may_add and may(request.user, SUPERUSER)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self.editor is not None and _is_superuser(request)
+        return self.editor is not None and may(request.user, SUPERUSER)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -97,11 +98,11 @@ class Rows(ModelAdmin):
 
 
 class Opening(Rows):
-    """The second factors of an account. Its page shows no secret, only its owner can create it, and superusers may
-    delete it."""
+    """Rows that open or lock an account: second factors, logins of providers, failed logins. Superusers may delete
+    them, and no page shows a secret."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return _is_superuser(request)
+        return may(request.user, SUPERUSER)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         super().delete_model(request, obj)
@@ -153,7 +154,3 @@ class Table:
             "ordering": tuple(self.order.split()),
         }
         return type(f"{self.model.__name__}Rows", (self.base,), parts)
-
-
-def _is_superuser(request: HttpRequest) -> bool:
-    return request.user.is_active and request.user.is_superuser

@@ -13,6 +13,7 @@ from django.urls import reverse
 from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
 from core.notices.letters import letter_write
+from core.people.rights import SUPERUSER, may
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -51,7 +52,7 @@ class UserAdmin(BaseUserAdmin):
         return self.has_change_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return request.user.is_active and request.user.is_superuser
+        return may(request.user, SUPERUSER)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return False  # an account is closed under Organise, because its results are part of others' history

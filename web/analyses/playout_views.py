@@ -15,7 +15,7 @@ from core.duels.replays import duel_names, match_views
 from core.duels.selectors import match_get
 from core.errors import Refused
 from core.models import Agent, Duel, User
-from core.sittings.permissions import environment_hindrance
+from core.sittings.permissions import environment_obstacle
 from core.sittings.selectors import opponents_of
 from core.submissions.selectors import agent_get
 from web.analyses.playout_parts import playouts_view
@@ -35,9 +35,9 @@ def ask(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         return _form(request, row, number)
     assert isinstance(request.user, User)
     try:
-        hindrance = environment_hindrance(row.environment)
-        if hindrance:
-            raise Refused(hindrance)
+        obstacle = environment_obstacle(row.environment)
+        if obstacle:
+            raise Refused(obstacle)
         first, second = (_agent(row, request.POST.get(name, "")) for name in ("agent_1", "agent_2"))
         playouts_request(user=request.user, duel=row, number=number, agents=(first, second))
     except Refused as refusal:
@@ -74,7 +74,7 @@ def _form(request: HttpRequest, row: Duel, number: int, refusal: str = "", statu
         "chosen": [request.POST.get(f"agent_{place}", "") for place in (1, 2)]
         if refusal
         else [row.player_1.agent.name, row.player_2.agent.name],
-        "hindrance": _hindrance(row, number),
+        "obstacle": _obstacle(row, number),
         "refusal": refusal,
         "most_positions": MOST_POSITIONS,
         "matches": MATCHES,
@@ -82,12 +82,12 @@ def _form(request: HttpRequest, row: Duel, number: int, refusal: str = "", statu
     return render(request, "web/duels/playouts.html", context, status=status)
 
 
-def _hindrance(row: Duel, number: int) -> str:
+def _obstacle(row: Duel, number: int) -> str:
     try:
         position_check(position_of(row, number, 0), row.environment)
     except Refused as refusal:
         return str(refusal)
-    return environment_hindrance(row.environment)
+    return environment_obstacle(row.environment)
 
 
 def _agent(row: Duel, name: str) -> Agent:

@@ -14,7 +14,7 @@ from rest_framework.views import exception_handler
 
 from core.duels.selectors import NotKept, NotPlayed, NotStored
 from core.errors import QuotaExceeded, Refused
-from core.tournaments.results import HeldBack
+from core.tournaments.results import Withheld
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
 
@@ -59,7 +59,7 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
         case NotAuthenticated():
             # The original exception is kept because the view has put the WWW-Authenticate header into it.
             error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
-        case HeldBack():
+        case Withheld():
             error = PermissionDenied(str(error))
         case NotPlayed():
             error = Conflict(str(error))

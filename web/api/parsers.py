@@ -34,7 +34,7 @@ class AnyTextJSONParser(JSONParser):
 
 
 class BoundedJSONParser(AnyTextJSONParser):
-    """As its parent, for all views: no database and no answer can hold half of a surrogate pair, in whichever field."""
+    """Like its parent, for all views: no database and no answer can hold half of a surrogate pair in any field."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from arena_kit.environment.replay_file.document import MAX_FRAMES, ReplayOptions
 from core.duels.replays import ReplayForm
 
-HELD_BACK = OpenApiResponse(description="The results are held back from you.")
+WITHHELD = OpenApiResponse(description="The results are withheld from you.")
 NOT_PLAYED = OpenApiResponse(description="The duel has not been played, or could not be played.")
 FILE = "The replay as an attachment. docs/reference/replay-files.md describes the JSON document."
 ANSWERS: dict[Any, Any] = {
@@ -20,7 +20,7 @@ ANSWERS: dict[Any, Any] = {
     (200, "application/gzip"): OpenApiResponse(OpenApiTypes.BINARY, FILE),
     (200, "text/html"): OpenApiResponse(OpenApiTypes.STR, FILE),
     304: OpenApiResponse(description="It is the file that If-None-Match names."),
-    403: HELD_BACK,
+    403: WITHHELD,
     409: NOT_PLAYED,
 }
 

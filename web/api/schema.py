@@ -109,7 +109,7 @@ def _shared(path: str, method: str, operation: Json) -> list[tuple[str, str]]:
     if "/matches/" in path or "/episodes/{" in path:
         answers.append(("410", "The records are no longer stored."))
     if path.endswith("/standing/"):
-        answers.append(("403", "Results are held back until the organisers release them."))
+        answers.append(("403", "Results are withheld until the organisers release them."))
     if method in BODIES:
         answers.append(("403", "The object is not yours, or the CSRF token is missing."))
     if "requestBody" in operation:

@@ -18,7 +18,7 @@ routes = [
     *both("leaderboard/<env_id:env_id>", compatible.LeaderboardOf, "leaderboard_of"),
     *both("submissions/", compatible.SubmissionsRoot, "submissions"),
     *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
-    *both("api/evaluation-metrics", compatible.EvaluationCounts, "evaluation_metrics"),
+    *both("api/evaluation-metrics", compatible.EvaluationCountsView, "evaluation_metrics"),
     *both("health", compatible.HealthCheck, "health"),
     path("api/docs", docs, name="docs"),
     path("api/docs/", docs),

@@ -33,7 +33,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ScorePair:
     """Two compared submissions. paired: None if their seeds differ. better, worse, equal: numbers of episodes."""
 
     first: Compared
@@ -55,7 +55,7 @@ def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
     return [Compared(*look, evaluation) for look, evaluation in zip(LOOKS, evaluations, strict=False)]
 
 
-def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Paired | None]]) -> list[Pair]:
+def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Paired | None]]) -> list[ScorePair]:
     """Pair every two submissions, with their comparison seed by seed."""
     return [
         _pair(compared[row], compared[column], differences[row][column])
@@ -91,9 +91,9 @@ def scores(evaluation: Evaluation) -> list[float]:
     return [float(score) for _, score, _, _ in evaluation.episodes]
 
 
-def _pair(first: Compared, second: Compared, paired: Paired | None) -> Pair:
+def _pair(first: Compared, second: Compared, paired: Paired | None) -> ScorePair:
     if paired is None:
-        return Pair(first, second, None)
+        return ScorePair(first, second, None)
     own, other = scores(first.evaluation), scores(second.evaluation)
     signs = [(one > two) - (one < two) for one, two in zip(own, other, strict=True)]
-    return Pair(first, second, paired, signs.count(1), signs.count(-1), signs.count(0))
+    return ScorePair(first, second, paired, signs.count(1), signs.count(-1), signs.count(0))

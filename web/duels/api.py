@@ -18,11 +18,11 @@ from core.duels.traces import match_trace
 from core.listing import duel_rows
 from core.models import Duel, DuelOutcome, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
-from core.tournaments.results import duel_check, held_back_from
+from core.tournaments.results import duel_check, withheld_from
 from web.api.base import Listed, Shown
 from web.api.fields import JobFields, Version
 from web.api.listing import Pages, RowFilter
-from web.api.replays import HELD_BACK, NOT_PLAYED
+from web.api.replays import NOT_PLAYED, WITHHELD
 from web.site.played import get_duel
 from web.site.requests import viewer_of
 
@@ -92,7 +92,7 @@ class DuelFilter(filters.FilterSet):
 
 
 class DuelList(Listed[Duel]):
-    """All duels, newest first. Tournaments whose results are held back from you are left out."""
+    """All duels, newest first. Tournaments whose results are withheld from you are left out."""
 
     tag = "duels"
     queryset = duel_rows()
@@ -101,7 +101,7 @@ class DuelList(Listed[Duel]):
     ordering_fields = ("created_at",)
 
     def get_queryset(self) -> QuerySet[Duel]:
-        return super().get_queryset().exclude(tournament__in=held_back_from(viewer_of(self.request)))
+        return super().get_queryset().exclude(tournament__in=withheld_from(viewer_of(self.request)))
 
 
 class DuelShown(Shown[Duel]):
@@ -149,7 +149,7 @@ class MatchList(APIView):
 
     tag = "duels"
 
-    @extend_schema(responses={200: MatchPage, 403: HELD_BACK, 409: NOT_PLAYED}, parameters=[MatchPageQuery])
+    @extend_schema(responses={200: MatchPage, 403: WITHHELD, 409: NOT_PLAYED}, parameters=[MatchPageQuery])
     def get(self, request: Request, pk: int) -> Response:
         row = get_duel(request, pk)
         with records_open(row) as archive:
@@ -210,7 +210,7 @@ class MatchShown(APIView):
 
     tag = "duels"
 
-    @extend_schema(responses={200: MatchAnswer, 403: HELD_BACK, 409: NOT_PLAYED})
+    @extend_schema(responses={200: MatchAnswer, 403: WITHHELD, 409: NOT_PLAYED})
     def get(self, request: Request, pk: int, number: int) -> Response:
         row = get_duel(request, pk)
         record, _ = match_get(row, number)

@@ -21,7 +21,7 @@ class EnvironmentMatches(APIView):
     """All rated matches by the newest rules of an environment, as lines of JSON.
 
     The first line is a header with the licence, the last one has the number of matches and the SHA-256 of all bytes
-    before it. Left out are results that are held back, void duels, and agents whose owners have not consented.
+    before it. Left out are results that are withheld, void duels, and agents whose owners have not consented.
     """
 
     tag = "environments"

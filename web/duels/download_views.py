@@ -17,7 +17,7 @@ from core.duels.selectors import (
     NotStored,
     file_get,
     records_open,
-    records_without_traces,
+    records_shown,
     spec_get,
 )
 from web.site.files import GZIP, TEXT, ZIP, attachment, text
@@ -54,16 +54,7 @@ def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 def duel_records(request: HttpRequest, duel_id: int) -> HttpResponseBase:
     """Send the records, without the tracebacks of agents whose source the viewer may not see: tracebacks quote it."""
     row = get_duel(request, duel_id)
-    errors = (row.player_1_errors, row.player_2_errors)
-    hidden = [
-        player
-        for player, submission in enumerate((row.player_1, row.player_2))
-        if errors[player] and not source_visible(request, submission.agent)
-    ]
-    if hidden or not row.records:
-        file = records_without_traces(row, hidden)
-    else:
-        file = file_get(row.records, "The records of this duel are")
+    file = records_shown(row, lambda agent: source_visible(request, agent))
     return attachment(file, f"duel-{duel_id}-records.zip", ZIP)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import AnonymousUser
 
 from arena_kit.environment.replay_file.views import FrameView
-from arena_kit.referee.printed import END, printed_in
+from arena_kit.referee.output import END, printed_in
 from arena_kit.text import plain_text
 from core.duels.replays import Names
 from core.duels.selectors import NotStored

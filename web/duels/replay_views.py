@@ -60,7 +60,7 @@ def match_card(request: HttpRequest, duel_id: int, number: int) -> HttpResponseB
 def embedded(
     request: HttpRequest, duel_id: int, number: int, what: str, make: Callable[[Duel], HttpResponse]
 ) -> HttpResponseBase:
-    """Answer with what other sites may show of a match, the same to everyone, or with a page that says why not."""
+    """Answer with what other sites may show of a match, the same to everyone, or with a page that gives the reason."""
     try:
         row = duel_get(duel_id)
         duel_check(row, AnonymousUser())

@@ -34,11 +34,11 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     newest = tournament_latest(row)
     tournament = _edition(row, request.GET["edition"]) if "edition" in request.GET else newest
     if tournament is None or not results_visible(tournament, request.user):
-        raise Http404(f"{row} has no such table, or its results are held back.")
+        raise Http404(f"{row} has no such table, or its results are withheld.")
     is_newest = tournament == newest
     found = table_rows(tournament, TableForm(request.GET).wanted, is_newest=is_newest)
     if tournament.is_ladder:
-        # As on its page: the current participants and ratings, or those at the end of a ladder that has ended.
+        # Like its page: the current participants and ratings, or those at the end of a ladder that has ended.
         is_newest = tournament.state == TournamentState.RUNNING
         found = table_rows(tournament, TableForm(request.GET).wanted, is_newest=is_newest).filter(withdrawn_at=None)
     records = table_records(with_ratings(found, is_newest=is_newest))

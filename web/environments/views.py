@@ -11,7 +11,7 @@ from django.urls import reverse
 from core.models import Environment, Tournament, TournamentState
 from core.submissions.outlook import edition_expected
 from core.tournaments.ladder_selectors import ladder_outlook
-from core.tournaments.results import held_back_because, results_visible
+from core.tournaments.results import results_visible, withheld_because
 from core.tournaments.selectors import (
     edition_window,
     tournament_latest,
@@ -89,7 +89,7 @@ def _address(request: HttpRequest, base: str) -> dict[str, str]:
 
 
 def _table(request: HttpRequest, row: Environment, tournament: Tournament | None, *, is_newest: bool) -> dict[str, Any]:
-    """Return the table of an edition or ladder, or why its results are held back."""
+    """Return the table of an edition or ladder, or why its results are withheld."""
     if tournament is None:
         return {"tournament": None, "is_running": False}
     viewer = viewer_of(request)
@@ -99,7 +99,7 @@ def _table(request: HttpRequest, row: Environment, tournament: Tournament | None
     if is_visible:
         shown = edition_table(request.GET, viewer, tournament, is_newest=is_newest)
     else:
-        shown = {"held_back": held_back_because(tournament)}
+        shown = {"withheld": withheld_because(tournament)}
     return {
         **shown,
         "tournament": tournament,

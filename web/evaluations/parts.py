@@ -47,7 +47,7 @@ class EpisodePage:
 class RecordingView:
     """A recorded episode.
 
-    video_type: empty while there is no video. sentence: what the page says in place of the video.
+    video_type: empty while there is no video. sentence: shown in place of the video.
     plots: pairs of the name of a figure (return, reward) and its chart step by step. constants: a sentence for each
     figure that has one value at all steps, which needs no chart.
     """

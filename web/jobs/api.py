@@ -27,10 +27,10 @@ from core.people.rights import may
 from core.submissions.cancels import PHASES, phase_cancel
 from core.submissions.player_logs import job_player_log_visible, player_log_read
 from core.submissions.visibility import job_error_shown, job_log_visible, jobs_visible, submission_of
-from core.tournaments.results import duel_check, held_back_from
+from core.tournaments.results import duel_check, withheld_from
 from web.api.base import Acting, Listed, Shown, checked, one, refusals
 from web.api.fields import PRIVATE, JobFields
-from web.api.replays import HELD_BACK
+from web.api.replays import WITHHELD
 from web.site.requests import viewer_of
 
 KIND = OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=sorted(JOB_MODELS))
@@ -130,11 +130,11 @@ class JobList(OfKind, Listed[Job]):
         if rows.model is not Duel:
             return rows
         # The time at which a duel ends already tells something about its result.
-        held_back = held_back_from(viewer_of(self.request))
-        return rows.exclude(pk__in=Duel.objects.filter(tournament__in=held_back))
+        withheld = withheld_from(viewer_of(self.request))
+        return rows.exclude(pk__in=Duel.objects.filter(tournament__in=withheld))
 
 
-@extend_schema(parameters=[KIND], responses={200: JobFullAnswer, 403: HELD_BACK})
+@extend_schema(parameters=[KIND], responses={200: JobFullAnswer, 403: WITHHELD})
 class JobShown(OfKind, Shown[Job]):
     """One job."""
 

@@ -35,10 +35,10 @@ def tell(request: HttpRequest, row: Model, sentence: str) -> None:
 
 def act(request: HttpRequest, action: OrganiserAction[Any], rows: Iterable[Model], answer: OrganiserAnswer) -> None:
     """Do an action on each row, and show on the next page what was done or why not."""
-    news: dict[tuple[int, str], list[Model]] = {}
+    answers: dict[tuple[int, str], list[Model]] = {}
     for row in rows:
-        news.setdefault(_act(request, action, row, answer), []).append(row)
-    for (level, sentence), concerned in news.items():
+        answers.setdefault(_act(request, action, row, answer), []).append(row)
+    for (level, sentence), concerned in answers.items():
         messages.add_message(request, level, said(concerned, sentence))
 
 

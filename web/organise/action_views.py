@@ -1,4 +1,4 @@
-"""The page of every action on rows: it asks what the action needs, and does it."""
+"""The page of every action on rows: it has a form for what the action needs, and does it."""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ ADVICE = (
            "organiser/environments", "an-environment-that-fails-in-matches"),
     Advice(r"environments-left-out|environment-.*", "Install what is missing and run sync_environments, or close the "
            "environment.", "organiser/environments", "what-happens-to-a-folder-that-is-broken"),
+    Advice(r"edition-of-.*", "Remove what it names, and start the edition again; it settles when one begins.",
+           "organiser/tournaments", "start-one"),
     Advice(r"(duel|evaluation|recording)-.*", "Look at the job, and void its result if the record is wrong.",
            "organiser/rechecks", "a-mismatch-raises-an-alarm"),
     Advice(r"webhook-.*", "Send a test, and correct the address or switch the webhook off.", "organiser/webhooks"),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils import timezone
 
@@ -23,7 +24,7 @@ from core.tournaments.schedules import schedule_save
 from web.organise.environment_forms import EnvironmentForm
 from web.organise.forms import PartedForm
 from web.organise.season_forms import ScheduleForm, SeasonForm
-from web.organise.thing_forms import AgentForm, LanguageModelForm, ProfileForm
+from web.organise.thing_forms import AgentFieldsForm, LanguageModelForm, ProfileFieldsForm
 from web.organise.webhook_forms import WebhookForm
 from web.site.organisers import may_change_account
 
@@ -72,10 +73,17 @@ class Editor:
         return f"core.{verb}_{self.kind}"
 
     def saved(self, form: PartedForm, user: User) -> str:
-        """Save a valid form; return a sentence that has to be shown, mostly none. Raises Refused."""
+        """Save a valid form; return a sentence that has to be shown, mostly none. Raises Refused.
+
+        A form leaves out constraints over columns that it does not have, and two forms may be sent at once.
+        """
         columns = {column.name for column in self.model._meta.concrete_fields}
         changed = {"settings" if name.startswith("settings.") else name for name in form.changed_data}
-        return self.save(form.instance, user, columns & changed)
+        try:
+            with transaction.atomic():
+                return self.save(form.instance, user, columns & changed)
+        except IntegrityError:
+            raise Refused(f"There is already one {self.model._meta.verbose_name} with this name or address.") from None
 
 
 def _agent(agent: Agent, user: User, fields: Collection[str]) -> str:
@@ -135,9 +143,9 @@ def _not_theirs(user: User, person: User) -> str:
 EDITORS = {
     editor.kind: editor
     for editor in (
-        Editor(Agent, AgentForm, _agent, "web:organise_agents"),
+        Editor(Agent, AgentFieldsForm, _agent, "web:organise_agents"),
         Editor(Environment, EnvironmentForm, _environment, "web:organise_environments"),
-        Editor(User, ProfileForm, _profile, "web:organise_people", objection=_not_theirs,
+        Editor(User, ProfileFieldsForm, _profile, "web:organise_people", objection=_not_theirs,
                about="A changed address has to be confirmed by a link that is mailed there."),
         Editor(LanguageModel, LanguageModelForm, _model, "web:organise_models", may_add=True,
                about="A model stays, because rollouts name it; one that is not active can no longer be chosen."),

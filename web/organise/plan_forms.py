@@ -1,4 +1,4 @@
-"""The form of a planned tournament, in the admin and on the organisers' pages."""
+"""The form of a planned tournament."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PlanForm(FormatForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean()
         data["seed"] = data.get("seed") or 0
-        # What is wrong with the whole is said together with what is wrong with single fields.
+        # Errors of the whole are shown together with errors of single fields.
         row = self.planned()
         if row is not None:
             for problem in list(plan_problems(row, invited=list(data.get("invited") or ()), now=timezone.now())):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
+from core.submissions.named import public_id_of
 from web.organise.action import OrganiserAction
 from web.organise.actions.registry import KINDS
 from web.site.requests import whole_number
@@ -100,15 +100,7 @@ class Sheet:
         found = Q(pk__in=())
         for lookup in self.search:
             mark, path = (lookup[0], lookup[1:]) if lookup[0] in "#@=" else ("", lookup)
-            value = {"#": whole_number, "@": _id_of}.get(mark, str)(word)
+            value = {"#": whole_number, "@": public_id_of}.get(mark, str)(word)
             if value is not None:
                 found |= Q(**{path if mark in ("#", "@") else f"{path}__{'iexact' if mark else 'icontains'}": value})
         return found
-
-
-def _id_of(word: str) -> UUID | None:
-    """Return the id that a word is; None for any other word."""
-    try:
-        return UUID(word)
-    except ValueError:
-        return None

@@ -188,7 +188,7 @@ SHEETS = (
             Column("Current", "is_current", "yes"),
         ),
         search=("key", "instruction"),
-        page=lambda row: reverse("web:rollout_task", args=[row.environment.slug, row.key]),
+        page=lambda row: reverse("web:rollout_task", args=[row.environment.slug, row.name]),
         shown={
             "current": ("Current", Q(is_current=True)),
             "refused": ("Refused by their trial", Q(is_current=True, acceptance="REFUSED")),
@@ -196,7 +196,7 @@ SHEETS = (
             "all": ("All revisions", Q()),
         },
         order=("environment", "key", "-revision"),
-        prepare=lambda rows: rows.select_related("environment"),
+        prepare=lambda rows: rows.select_related("environment", "member"),
         doc="organiser/rollouts",
     ),
     Sheet(

@@ -8,7 +8,7 @@ from core.models import Agent, LanguageModel, User
 from web.organise.forms import Part, PartedForm
 
 
-class AgentForm(PartedForm):
+class AgentFieldsForm(PartedForm):
     """The fields of an agent that organisers may change; its owner, its environment and its versions stay."""
 
     class Meta:
@@ -16,7 +16,7 @@ class AgentForm(PartedForm):
         fields = ("name", "is_public", "shares_moves", "opponents", "description")
 
 
-class ProfileForm(PartedForm):
+class ProfileFieldsForm(PartedForm):
     """Who a person is to others. A changed address has to be confirmed again."""
 
     class Meta:

@@ -112,5 +112,5 @@ class RelabelForm(PartedForm):
         season.queryset = Season.objects.select_related("environment").filter(environment=self.instance.environment_id)
         season.empty_label = "No season"
         if self.instance.results == Audience.PUBLIC:
-            # They stay in histories, notices and people's files, so they can no longer be held back.
+            # They stay in histories, notices and people's files, so they can no longer be withheld.
             del self.fields["results"]

@@ -29,6 +29,7 @@ class WebhookForm(PartedForm):
         if not self.instance._state.adding:
             address = self.fields["secret_url"]
             address.required = False
+            self.initial["secret_url"] = ""
             address.help_text = f"The current address is at {self.instance.host}. Leave empty to keep it."
 
     def clean_secret_url(self) -> str:

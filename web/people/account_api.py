@@ -17,7 +17,7 @@ from web.site.throttling import AccountThrottle, SignUpThrottle, StrangerThrottl
 
 
 class AccountRequest(serializers.Serializer[Any]):
-    """A new account. invitation_code and team are needed where the sign-up page asks for them."""
+    """A new account. invitation_code and team are needed where the sign-up page has these fields."""
 
     email = serializers.EmailField(max_length=254)
     username = serializers.CharField(max_length=150)

@@ -28,6 +28,7 @@ from core.people.audit_log import account_record
 from core.people.emails import email_confirmed
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
+from core.sealing import opened, seal
 from web.site.logins import account_named, is_locked_here, locked_out
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ SENTENCES = {
     "socialaccount/messages/account_connected_updated.txt": "You can log in with this provider.",
     "socialaccount/messages/account_connected_other.txt": "This login opens another account of the arena already.",
 }
-"""The site's sentences for the reports of django-allauth; of all else it says nothing."""
+"""The site's sentences for the reports of django-allauth; it reports nothing else."""
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -159,6 +160,13 @@ class FactorAdapter(DefaultMFAAdapter):
     def generate_authenticator_name(self, user: User, type: Authenticator.Type) -> str:  # noqa: A002  (its name)
         count = Authenticator.objects.filter(user=user, type=type).count()
         return f"Passkey {count + 1}"
+
+    def encrypt(self, text: str) -> str:
+        """Return the secret of an app, or the seed of recovery codes, as it is stored."""
+        return seal(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return opened(encrypted_text)
 
     def _get_site_name(self) -> str:
         return str(settings.SITE_NAME)

@@ -27,13 +27,19 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from arena_kit.text import plain_line
 from core.models import InviteLink, LetterKind, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
 from core.people.backend import closed_account
 from core.people.emails import email_change_begin, email_confirmed
-from core.people.services import MAIL_TAKEN, NAME_TAKEN, email_stored, user_authenticate, user_create
+from core.people.services import (
+    MAIL_TAKEN,
+    NAME_TAKEN,
+    email_stored,
+    user_authenticate,
+    user_create,
+    username_problem,
+)
 from core.people.tokens import USUAL_DAYS
 from core.tournaments.invite_links import user_create_by_link
 
@@ -84,11 +90,8 @@ class NewAccountForm(UserForm):
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
-        # The name is part of addresses, where a leading dot has a special meaning.
-        if not name[0].isalnum():
-            raise ValidationError("The name must begin with a letter or a digit.")
-        if plain_line(name) != name:
-            raise ValidationError("The name contains characters that cannot be shown. Use plain letters and digits.")
+        if problem := username_problem(name):
+            raise ValidationError(problem)
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError(NAME_TAKEN)
         return name

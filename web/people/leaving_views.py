@@ -9,18 +9,20 @@ from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.utils.http import content_disposition_header
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import User
 from core.moderation.deletion import account_delete
-from core.moderation.export import account_export
+from core.moderation.export import AccountExport
 from core.people.audit_log import account_record
 from web.people.forms import DeleteForm
 from web.site.forms import refuse
+from web.site.too_many import TooMany, too_many
 
 View = Callable[[HttpRequest], HttpResponseBase]
 
@@ -33,12 +35,18 @@ def fresh(view: View) -> View:
 @require_POST
 @never_cache
 @fresh
-def export(request: HttpRequest) -> FileResponse:
-    """Send all that the arena keeps of the person, as a ZIP."""
+def export(request: HttpRequest) -> HttpResponseBase:
+    """Send all that the arena keeps of the person, as a ZIP; one file at a time."""
     assert isinstance(request.user, User)
+    try:
+        parts = AccountExport(request.user)
+    except Refused as refused:
+        return too_many(request, TooMany(str(refused), code="export_open", retry_after_seconds=60))
     account_record(request, request.user, "export_account")
-    name = f"{request.user.username}.zip"
-    return FileResponse(account_export(request.user), as_attachment=True, filename=name, content_type="application/zip")
+    disposition = content_disposition_header(True, f"{request.user.username}.zip")
+    return StreamingHttpResponse(
+        parts, headers={"Content-Type": "application/zip", "Content-Disposition": str(disposition)}
+    )
 
 
 @never_cache

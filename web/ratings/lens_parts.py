@@ -8,7 +8,7 @@ from django.http import QueryDict
 
 from core.models import Rating
 from core.ratings.lens_selectors import CalibrationView
-from core.ratings.pairs import SIZES, Matrix, PairTotal
+from core.ratings.pairs import SIZES, Matrix, OpponentTotal
 from web.site.plots import Axis, Plot, PlotLine, Span
 
 STEPS = range(9)
@@ -20,7 +20,7 @@ USUAL_SIZE = 20
 class Cell:
     """The result of a row against a column. total: None if they have not met. step: the shade."""
 
-    total: PairTotal | None
+    total: OpponentTotal | None
     is_self: bool
 
     @property

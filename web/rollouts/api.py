@@ -19,7 +19,7 @@ from core.models import AuditEntry, Environment, LanguageModel, Package, Task, T
 from core.people.audit_log import operator_of
 from core.people.rights import may
 from core.rollouts.acceptance import acceptance_ask
-from core.rollouts.board import BoardRow, board
+from core.rollouts.board import TaskBoardRow, board
 from core.rollouts.figures import analytics
 from core.rollouts.packages import package_upload
 from core.rollouts.permissions import answers_visible, models_for
@@ -235,7 +235,7 @@ class ModelList(Listed[LanguageModel]):
         return models_for(viewer_of(self.request))
 
 
-class BoardRowAnswer(serializers.Serializer[Any]):
+class TaskBoardRowAnswer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(allow_null=True, help_text="null until every task has an attempt.")
     submission = Version()
     success = FigureAnswer(help_text="Mean success rate over tasks, with its 95% interval.")
@@ -245,10 +245,10 @@ class BoardRowAnswer(serializers.Serializer[Any]):
     attempted = serializers.IntegerField()
     open_count = serializers.IntegerField()
 
-    def get_cost_per_solved(self, row: BoardRow) -> float | None:
+    def get_cost_per_solved(self, row: TaskBoardRow) -> float | None:
         return row.summary.cost_per_solved
 
-    def get_median_steps(self, row: BoardRow) -> float | None:
+    def get_median_steps(self, row: TaskBoardRow) -> float | None:
         return row.summary.median_steps
 
 
@@ -262,7 +262,7 @@ class ApplicationBoard(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Show the board."""
         found = board(one(Environment.objects.filter(kind="APP"), slug=slug))
-        rows = BoardRowAnswer(found.rows, many=True).data
+        rows = TaskBoardRowAnswer(found.rows, many=True).data
         return Response({"task_count": found.task_count, "hidden_count": found.hidden_count, "rows": rows})
 
 

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from arena_kit.rollout.numbers.attempts import SetFigure
 from core.models import AuditEntry, Batch, BatchPurpose, Environment
 from core.people.audit_log import acting
-from core.rollouts.batches import AgentChoice, Wish, batch_cancel, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
 from core.rollouts.exports import batch_trajectories
 from core.rollouts.figures import batch_figures
@@ -69,7 +69,7 @@ class BatchFullAnswer(BatchAnswer):
     any_of = serializers.SerializerMethodField(help_text="pass@k by k.")
     all_of = serializers.SerializerMethodField(help_text="pass^k by k.")
     summary = serializers.SerializerMethodField(help_text="Costs, steps, how rollouts ended.")
-    often = serializers.SerializerMethodField(help_text="By task: always, sometimes or never solved.")
+    often = serializers.SerializerMethodField(help_text="By the name of a task: always, sometimes or never solved.")
 
     _figures: Any = None
 
@@ -145,10 +145,10 @@ class BatchList(Acting, Listed[Batch]):
         if lost:
             raise serializers.ValidationError({"tasks": [f"There is no task {lost[0]} that you may see."]})
         config = {name: sent[name] for name in ("vision", "temperature", "prompt")}
-        wish = Wish(sent["attempts"], sent["limits"], sent["priority"], sent["note"])
+        options = Options(sent["attempts"], sent["limits"], sent["priority"], sent["note"])
         with refusals():
             agent: AgentChoice = agent_chosen(owner=account, environment=environment, word=sent["agent"], **config)
-            batch = batch_create(owner=account, environment=environment, tasks=tasks, agent=agent, wish=wish)
+            batch = batch_create(owner=account, environment=environment, tasks=tasks, agent=agent, options=options)
         return Response(BatchAnswer(batch_rows(account).get(pk=batch.pk)).data, status=201)
 
 
@@ -198,7 +198,7 @@ class BatchTrajectories(Acting):
 
 @extend_schema(parameters=[PATH])
 class BatchEvents(Acting):
-    """How far a batch is as server-sent events; the browser asks again by itself."""
+    """How far a batch is as server-sent events; the browser reconnects by itself."""
 
     tag = "rollouts"
     # Every page that shows a batch at work asks every two seconds.

@@ -84,7 +84,7 @@ def batch(request: HttpRequest, public_id: UUID) -> HttpResponse:
     row = get_batch(request, public_id)
     figures = batch_figures(batch_rollouts(row, viewer))
     matrix = [
-        MatrixRow(task, rollouts, figures.often[task.key].value if task.key in figures.often else "")
+        MatrixRow(task, rollouts, figures.often[task.name].value if task.name in figures.often else "")
         for task, rollouts in batch_matrix(row, viewer)
     ]
     over = row.over_count == row.rollout_count
@@ -163,7 +163,7 @@ def _made(user: User, row: Environment, tasks: list[Task], form: BatchForm) -> B
     """Make a batch; return None with the reason in the form."""
     try:
         agent = agent_chosen(owner=user, environment=row, word=form.word, **form.config)
-        return batch_create(owner=user, environment=row, tasks=tasks, agent=agent, wish=form.wish)
+        return batch_create(owner=user, environment=row, tasks=tasks, agent=agent, options=form.batch_options)
     except Refused as refusal:
         form.add_error(refusal.field if refusal.field in form.fields else None, str(refusal))
         return None

@@ -20,7 +20,7 @@ from arena_kit.rollout.tasks.file import MOST_BYTES
 from core.errors import QuotaExceeded, Refused
 from core.models import AuditEntry, Batch, BatchPurpose, Environment, Rollout, RolloutOutcome, Task, User
 from core.people.audit_log import acting, operator_of
-from core.rollouts.batches import Wish, batch_create, batch_hide, rollout_hide
+from core.rollouts.batches import Options, batch_create, batch_hide, rollout_hide
 from core.rollouts.choosing import agent_chosen, slug_in
 from core.rollouts.permissions import may_change_batch
 from core.rollouts.selectors import application_list, batch_rows, rollout_rows, task_named, tasks_current
@@ -167,7 +167,7 @@ class Rollouts(Acting):
                 environment=task.environment,
                 tasks=[task],
                 agent=agent_chosen(owner=account, environment=task.environment, word=sent.get("model", "")),
-                wish=Wish(attempts=sent["attempts"]),
+                options=Options(attempts=sent["attempts"]),
             )
         except QuotaExceeded:
             raise

@@ -11,7 +11,7 @@ from core.rollouts.statuses import outcome_of, status_of
 
 
 def task_shown(row: Task, viewer: Any) -> dict[str, Any]:
-    """Return a task. Its counts are those of the selector that the API asks."""
+    """Return a task. Its counts are those of the selector that the API calls."""
     counts: Any = row
     return {
         "id": row.key,

@@ -25,7 +25,7 @@ def event(kind: str, data: Mapping[str, Any], *, number: int | None = None) -> s
 
 
 def events_response(events: Iterable[str]) -> HttpResponse:
-    """Return an answer that ends at once, so that it holds no thread; `retry` says when the browser asks again."""
+    """Return an answer that ends at once, so that it holds no thread; `retry` sets when the browser reconnects."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     text = f"retry: {RETRY_MS}\n\n{''.join(events)}"
     return HttpResponse(text, content_type="text/event-stream", headers=headers)

@@ -10,7 +10,7 @@ from django import forms
 from arena_kit.rollout.tasks.file import MOST_BYTES
 from core.models import Acceptance, Environment, Submission, TaskSplit, User
 from core.people.rights import may
-from core.rollouts.batches import MOST_ATTEMPTS, MOST_PROMPT, Wish
+from core.rollouts.batches import MOST_ATTEMPTS, MOST_PROMPT, Options
 from core.rollouts.choosing import AGENT, NOTHING, ORACLE
 from core.rollouts.permissions import OTHERS, models_for
 from core.rollouts.selectors import TaskFilter
@@ -103,8 +103,8 @@ class BatchForm(forms.Form):
         return {name: self.cleaned_data[name] for name in ("vision", "temperature", "prompt")}
 
     @property
-    def wish(self) -> Wish:
+    def batch_options(self) -> Options:
         """How the rollouts are made."""
         sent = self.cleaned_data
         limits = {name: sent[name] for name in ("steps", "tokens") if sent[name]}
-        return Wish(attempts=sent["attempts"], limits=limits, note=sent["note"])
+        return Options(attempts=sent["attempts"], limits=limits, note=sent["note"])

@@ -31,7 +31,7 @@ _LABELLED = "(?:textbox|searchbox|combobox|listbox|checkbox|radio|spinbutton|sli
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ActionMark:
     """Where an action went, in pixels of the picture."""
 
     x: float
@@ -47,7 +47,7 @@ class StepView:
     step: Mapping[str, Any]
     picture: str
     page: str
-    mark: Mark | None
+    mark: ActionMark | None
     sentence: str = ""
 
 
@@ -83,7 +83,7 @@ def steps_view(rollout: Rollout, query: QueryDict) -> StepsView:
         return StepsView([], None, 0, 0, str(missing))
     if not steps:
         return StepsView([], None, 0, 0)
-    # Of one that runs only the latest steps are in the row.
+    # The row of a running rollout has only its latest steps.
     step = next((step for step in steps if step["number"] >= number), steps[-1])
     return StepsView(steps, _shown(rollout, step), step["number"], last)
 
@@ -104,7 +104,7 @@ def _shown(rollout: Rollout, step: Mapping[str, Any]) -> StepView:
     return StepView(step, picture, page[:MOST_PAGE], mark_of(step.get("action") or {}, page), sentence)
 
 
-def mark_of(action: Mapping[str, Any], page: str) -> Mark | None:
+def mark_of(action: Mapping[str, Any], page: str) -> ActionMark | None:
     """Return where an action went: its coordinates, or the box of its element in the page that the agent saw.
 
     Of a drag it is where it began.
@@ -114,13 +114,13 @@ def mark_of(action: Mapping[str, Any], page: str) -> Mark | None:
     if isinstance(x, int | float) and isinstance(y, int | float):
         scale = action.get("scale")
         if not scale:
-            return Mark(float(x), float(y))
+            return ActionMark(float(x), float(y))
         if not isinstance(scale, int | float):
             return None
-        return Mark(x * VIEWPORT[0] / scale, y * VIEWPORT[1] / scale)
+        return ActionMark(x * VIEWPORT[0] / scale, y * VIEWPORT[1] / scale)
     line, place = _line_of(action.get("ref") or begun, action.get("selector"))
     boxes = list(islice(re.finditer(line + _BOX, page), place, place + 1)) if line else ()
-    return Mark(**{name: float(value) for name, value in boxes[0].groupdict().items()}) if boxes else None
+    return ActionMark(**{name: float(value) for name, value in boxes[0].groupdict().items()}) if boxes else None
 
 
 def _line_of(ref: Any, selector: Any) -> tuple[str, int]:
@@ -136,7 +136,7 @@ def _line_of(ref: Any, selector: Any) -> tuple[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class StepPair:
     """The steps of two rollouts with the same number; None where one has ended."""
 
     number: int
@@ -152,7 +152,7 @@ class Alignment:
     differs: the number of the first action that differs, 0 if none does. last: the number of the last step of both.
     """
 
-    pairs: Sequence[Pair]
+    pairs: Sequence[StepPair]
     differs: int
     last: int
 
@@ -170,13 +170,13 @@ class Alignment:
 def aligned(first: Iterable[Mapping[str, Any]], second: Iterable[Mapping[str, Any]], *, at: int = 1) -> Alignment:
     """Pair the steps of two rollouts, read one by one, and keep those of the page on which a step is."""
     begin = max(0, at - 1) // PAIRS_A_PAGE * PAIRS_A_PAGE
-    pairs: list[Pair] = []
+    pairs: list[StepPair] = []
     differs = last = 0
     for last, (one, other) in enumerate(zip_longest(first, second), start=1):
         is_same = one is not None and other is not None and _deed(one) == _deed(other)
         differs = differs or (0 if is_same else last)
         if begin < last <= begin + PAIRS_A_PAGE:
-            pairs.append(Pair(last, one, other, is_same))
+            pairs.append(StepPair(last, one, other, is_same))
     return Alignment(pairs, differs, last)
 
 

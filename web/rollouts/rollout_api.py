@@ -22,7 +22,7 @@ from core.models import AuditEntry, CancelCode, EndedBy, JobFault, JobState, Rol
 from core.people.audit_log import acting
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
-from core.rollouts.records import atif_trajectory, dashboard_log, steps_of
+from core.rollouts.records import atif_trajectory, dashboard_log, may_have_step, steps_of
 from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
 from web.api.base import Acting, Listed
 from web.api.fields import JobFields, Version
@@ -30,6 +30,7 @@ from web.api.schema import OBJECTS
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
 from web.site.exports import exported
 from web.site.requests import viewer_of, whole_number
+from web.site.throttling import ResultsThrottle
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 SEEN: Mapping[str, str] = {
@@ -237,10 +238,10 @@ class RolloutFile(Acting):
 
 @extend_schema(parameters=[PATH])
 class RolloutEvents(Acting):
-    """The news of a rollout as server-sent events; the browser asks again by itself, from the last step on."""
+    """The progress of a rollout as server-sent events; the browser reconnects by itself, from the last step on."""
 
     tag = "rollouts"
-    # Every page that shows a rollout at work asks every two seconds.
+    # Every page that shows a rollout at work asks every two seconds; a stored log is read within a limit.
     throttle_classes = ()
 
     @extend_schema(
@@ -251,6 +252,9 @@ class RolloutEvents(Acting):
         """Send the steps since the last event, and the phase; `end` once the rollout is over."""
         row = _seen(request, public_id)
         after = whole_number(request.headers.get("Last-Event-ID", "")) or 0
+        stored = ResultsThrottle() if row.steps and may_have_step(row, after + 1) else None
+        if stored is not None and not stored.allow_request(request, self):
+            self.throttled(request, stored.wait())
         events = [event("step", step, number=step["number"]) for step in steps_of(row, after=after, most=MOST_STEPS)]
         told_all = len(events) < MOST_STEPS
         events.append(event("phase", {"state": row.state, "phase": row.phase, "steps": row.step_count}))

@@ -136,7 +136,7 @@ def rollouts_compared(request: HttpRequest) -> HttpResponseBase:
         "changes": changes_compared(first, second) if sees_state else None,
         "environment": first.environment,
         "address": f"?first={first.public_id}&second={second.public_id}",
-        "is_same_task": (first.environment_id, first.task.key) == (second.environment_id, second.task.key),
+        "is_same_task": (first.environment_id, first.task.name) == (second.environment_id, second.task.name),
     }
     return render(request, "web/rollouts/rollouts_compared.html", context)
 

@@ -26,7 +26,7 @@ JUDGED = (RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLV
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AttemptMark:
     """An attempt in a strip. words: what became of it."""
 
     rollout: Rollout
@@ -43,7 +43,7 @@ class Strip:
     """
 
     agent: str
-    marks: tuple[Mark, ...]
+    marks: tuple[AttemptMark, ...]
     solved: int
     judged: int
     elsewhere: int
@@ -76,11 +76,11 @@ def strips(task: Task, rollouts: Iterable[Rollout]) -> list[Strip]:
     return found
 
 
-def _mark(task: Task, row: Rollout) -> Mark:
+def _mark(task: Task, row: Rollout) -> AttemptMark:
     words, tone = rollout_words(row)
     if row.task.work_sha256 != task.work_sha256:
         words = f"{words} at revision {row.task.revision}, which asked for something else"
-    return Mark(row, SIGNS.get(tone, "·") if row.is_over else "·", tone, words)
+    return AttemptMark(row, SIGNS.get(tone, "·") if row.is_over else "·", tone, words)
 
 
 def revision_changes(revisions: Sequence[Task], query: QueryDict, viewer: Viewer) -> RevisionChanges | None:

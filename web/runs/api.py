@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from core.duels.run_requests import MOST_MATCHES, MOST_SECONDS, MOST_SEED, RunPlayer, RunRequest
 from core.duels.run_selectors import run_environment, run_job, run_result, run_rows, run_state
 from core.duels.runs import run_cancel, run_start
-from core.duels.selectors import file_get, records_without_traces
+from core.duels.selectors import file_get, records_shown
 from core.models import Duel, Run
 from core.submissions.selectors import agent_source_visible
 from web.api.base import Acting, Listed, Shown, checked, one, refusals
@@ -188,6 +188,5 @@ class RunRecords(Own):
         if not isinstance(job, Duel):
             # Its seeds are public, and its player belongs to the caller.
             return attachment(file_get(job.records, "These records are"), f"run-{pk}-records.zip", ZIP)
-        agents = (job.player_1.agent, job.player_2.agent)
-        closed = [player for player, agent in enumerate(agents) if not agent_source_visible(agent, account)]
-        return attachment(records_without_traces(job, closed), f"run-{pk}-records.zip", ZIP)
+        file = records_shown(job, lambda agent: agent_source_visible(agent, account))
+        return attachment(file, f"run-{pk}-records.zip", ZIP)

@@ -9,7 +9,7 @@ from core.notices.selectors import COUNTED, unread_count
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """Return the site's name, what its organisers say and where its source is, the sandbox and the unread notices.
+    """Return the site's name, its organisers' text and where its source is, the sandbox and the unread notices.
 
     weak_sandbox: whether players run without a real one. takes_strangers: whether people without an account may submit.
     opens_environments: whether submissions may add environments. place: the first part of the page's address, by which

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -50,16 +51,19 @@ LOGOUTS = frozenset({"account_logout", "admin:logout"})
 
 
 class SitePages:
-    """Middleware that adds headers that Django has no setting for, and shows the arena's 404 page with DEBUG too.
+    """Middleware for what Django has no setting for: headers, the API over HTTPS only, the 404 page with DEBUG too.
 
-    A private arena runs with DEBUG on, and its pages should say the same sentences.
+    A private arena runs with DEBUG on, and its pages should show the same sentences.
     """
+
+    PLAIN = "The API is at https:// only. If this request had a token, it travelled in plain text: revoke it."
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
+        is_plain = settings.SECURE_SSL_REDIRECT and not request.is_secure() and request.path_info.startswith("/api/")
+        response = JsonResponse({"detail": self.PLAIN}, status=403) if is_plain else self.get_response(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
@@ -95,7 +99,7 @@ class Sessions:
             session_use(request, now=timezone.now())
 
 
-class SecondFactor:
+class SecondFactorRequired:
     """Middleware that lets sessions that lack their account's second factor reach only the pages to show it or set it
     up."""
 

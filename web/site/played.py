@@ -17,7 +17,7 @@ def source_visible(request: HttpRequest | Request, agent: Agent) -> bool:
 
 
 def get_duel(request: HttpRequest | Request, duel_id: int) -> Duel:
-    """Return a duel whose results the viewer may see. Raises Http404 and HeldBack."""
+    """Return a duel whose results the viewer may see. Raises Http404 and Withheld."""
     try:
         row = duel_get(duel_id)
     except Duel.DoesNotExist:

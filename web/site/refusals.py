@@ -1,4 +1,4 @@
-"""Pages and messages that say why something cannot be shown or done."""
+"""Pages and messages with the reason why something cannot be shown or done."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from django.urls import reverse
 
 from core.duels.selectors import NotKept, NotPlayed, NotStored
 from core.errors import Refused
-from core.tournaments.results import HeldBack
+from core.tournaments.results import Withheld
 
 Arguments = ParamSpec("Arguments")
 
 
 def status_of(missing: NotStored) -> int:
-    """Return the HTTP status: 409 if it may still come, 410 if it is no longer kept, 403 if held back, else 404."""
+    """Return the HTTP status: 409 if it may still come, 410 if it is no longer kept, 403 if withheld, else 404."""
     match missing:
-        case HeldBack():
+        case Withheld():
             return 403
         case NotPlayed():
             return 409
@@ -46,13 +46,13 @@ def explained(
 
 
 def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
-    """Render the page that says what is missing, with a link back."""
+    """Render the page that names what is missing, with a link back."""
     arguments = request.resolver_match.kwargs if request.resolver_match else {}
     kind = next((kind for kind in ("duel", "evaluation") if f"{kind}_id" in arguments), "")
-    if isinstance(missing, HeldBack):
-        kind = ""  # the page of the duel is held back too
+    if isinstance(missing, Withheld):
+        kind = ""  # the page of the duel is withheld too
     context = {
-        "title": "Not available yet" if isinstance(missing, NotPlayed | HeldBack) else "This cannot be shown",
+        "title": "Not available yet" if isinstance(missing, NotPlayed | Withheld) else "This cannot be shown",
         "sentence": str(missing),
         "back": reverse(f"web:{kind}", args=[arguments[f"{kind}_id"]]) if kind else "",
         "kind": kind,
@@ -60,11 +60,11 @@ def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
     return render(request, "web/site/refusal.html", context, status=status_of(missing))
 
 
-def said(request: HttpRequest, news: str, change: Callable[[], object]) -> None:
+def said(request: HttpRequest, sentence: str, change: Callable[[], object]) -> None:
     """Make a change, and show on the next page that it was made or why it was refused."""
     try:
         change()
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, news)
+        messages.success(request, sentence)

@@ -19,7 +19,7 @@ def replay_response(request: HttpRequest, tag: str, make: Callable[[], ReplayFil
         response = HttpResponse(file.content, content_type=file.kind)
         response["Content-Disposition"] = f'attachment; filename="{file.name}"'
     response["ETag"] = tag
-    # Who may see a result can change, so the browser asks each time; the answer is then short.
+    # Who may see a result can change, so the browser revalidates each time; the answer is then short.
     response["Cache-Control"] = "private, no-cache"
     return response
 

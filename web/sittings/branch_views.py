@@ -13,13 +13,13 @@ from django.views.decorators.http import require_POST
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from core.addresses import client_address
-from core.duels.branches import MATCHES, branch_create, lines_of
+from core.duels.branches import MATCHES, branch_create, continuations_of
 from core.duels.positions import Position, position_check, position_of
 from core.duels.replays import duel_names
 from core.duels.selectors import spec_get
 from core.errors import Refused
 from core.models import Agent, User
-from core.sittings.permissions import environment_hindrance
+from core.sittings.permissions import environment_obstacle
 from core.sittings.selectors import opponents_of
 from core.sittings.services import sitting_begin
 from web.duels.parts import origin_crumbs
@@ -49,11 +49,11 @@ def go_on(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResp
         "environment": environment,
         "crumbs": _crumbs(position),
         "picture": _picture(position),
-        "hindrance": _hindrance(position),
+        "obstacle": _obstacle(position),
         "versions": opponents,
         "agents": opponents if user else [],
         "mover": position.to_move[0] if len(position.to_move) == 1 else None,
-        "lines": lines_of(position, limit=10),
+        "lines": continuations_of(position, limit=10),
         "match_counts": MATCHES,
     }
     return render(request, "web/sittings/go_on.html", context)
@@ -113,13 +113,13 @@ def _picture(position: Position) -> str:
     return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" if svg else ""
 
 
-def _hindrance(position: Position) -> str:
+def _obstacle(position: Position) -> str:
     environment = position.duel.environment
     try:
         position_check(position, environment)
     except Refused as refusal:
         return str(refusal)
-    return environment_hindrance(environment)
+    return environment_obstacle(environment)
 
 
 def _agent(position: Position, name: str) -> Agent:

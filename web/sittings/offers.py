@@ -9,7 +9,7 @@ from arena_kit.environment.choices import Area, Choice, Part
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Spot:
     """A place in the picture that can be clicked."""
 
     x: float
@@ -18,7 +18,7 @@ class Place:
     height: float
 
     @classmethod
-    def of(cls, area: Area | None) -> Place | None:
+    def of(cls, area: Area | None) -> Spot | None:
         return None if area is None else cls(*area)
 
 
@@ -31,7 +31,7 @@ class Option:
 
     name: str
     key: str
-    place: Place | None
+    place: Spot | None
     action: int | None = None
     word: str = ""
 
@@ -79,4 +79,4 @@ def offer_of(choices: Sequence[Choice], word: str) -> Offer:
 
 
 def _option(part: Part, action: int | None = None) -> Option:
-    return Option(part.name, part.key, Place.of(part.area), action, part.word)
+    return Option(part.name, part.key, Spot.of(part.area), action, part.word)

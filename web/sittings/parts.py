@@ -49,12 +49,12 @@ class Board:
 
     @property
     def is_live(self) -> bool:
-        """Return whether the page asks again by itself: something may happen without its reader."""
+        """Return whether the page reloads by itself: something may happen without its reader."""
         return not (self.is_seated and self.is_persons_turn)
 
     @property
-    def news(self) -> str:
-        """Return the news as a sentence, for screen readers too."""
+    def announcement(self) -> str:
+        """Return the state of play as a sentence, for screen readers too."""
         agent = str(self.sitting.submission)
         if self.is_over:
             return "The match is over. The result is being written."

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from arena_kit.environment.choices import Choice, choices_of
+from arena_kit.environment.partial import SoFar
 from arena_kit.environment.protocol import ArenaEnvironmentError
-from arena_kit.environment.so_far import SoFar
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.environment.words import move_in_words
 from core.duels.selectors import NotStored, spec_get

@@ -17,7 +17,7 @@ from core.duels.replays import ReplayForm, sitting_names
 from core.duels.selectors import match_get
 from core.errors import Refused
 from core.models import Agent, Environment, Sitting
-from core.sittings.permissions import environment_hindrance
+from core.sittings.permissions import environment_obstacle
 from core.sittings.selectors import opponents_of, sitting_get, sittings_open
 from core.sittings.services import opponents_set, sitting_begin, sitting_move, sitting_resign
 from core.submissions.selectors import agent_get, agent_source_visible
@@ -41,7 +41,7 @@ def play(request: HttpRequest) -> HttpResponse:
     games = [
         (row, opponents_of(user, row, count=100 if row.slug == wanted else SHOWN))
         for row in Environment.objects.filter(seats=2).order_by("name")
-        if not environment_hindrance(row) and wanted in ("", row.slug)
+        if not environment_obstacle(row) and wanted in ("", row.slug)
     ]
     own = [] if user is None else sittings_open(user)
     context = {"games": games, "wanted": wanted, "own": own, "shown": SHOWN}
@@ -145,7 +145,7 @@ def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = 
     context = {"sitting": row, "board": board_of(request, row), "page": page, "refusal": refusal}
     context["steps"] = max(1, _number(request, "steps"))
     response = render(request, "web/sittings/board.html" if is_part else "web/sittings/sitting.html", context)
-    # What it shows depends on who looks and when, so no cache keeps it.
+    # The page depends on who looks and when, so no cache keeps it.
     response["Cache-Control"] = "private, no-store"
     return response
 

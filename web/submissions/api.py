@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from arena_kit.upload.image_reference import MOST_LETTERS
+from arena_kit.upload.image_reference import MOST_REFERENCE_CHARACTERS
 from arena_kit.upload.packing import pack_files, pack_image
 from core.listing import agent_rows, environment_rows
 from core.models import Agent, AuditEntry, Environment
@@ -75,7 +75,7 @@ class UploadRequest(serializers.Serializer[Any]):
     )
     image = serializers.CharField(
         required=False,
-        max_length=MOST_LETTERS,
+        max_length=MOST_REFERENCE_CHARACTERS,
         help_text="Full name of a container image instead of files, where the arena takes them.",
     )
     algorithm = serializers.CharField(

@@ -9,12 +9,12 @@ from django.contrib.auth.models import AnonymousUser
 from core.duels.challenge_selectors import (
     Report,
     challenge_list,
-    challenger_hindrance,
+    challenger_obstacle,
     challengers,
     is_rated,
     top_rivals,
 )
-from core.duels.version_tests import hindrance_of_tests, versions_testable
+from core.duels.version_tests import version_test_obstacle, versions_testable
 from core.models import Agent, Submission, User
 from web.people.quota_parts import QuotaLine, challenge_quotas
 
@@ -23,11 +23,11 @@ from web.people.quota_parts import QuotaLine, challenge_quotas
 class ChallengePart:
     """The view of the panel.
 
-    hindrance: why the owner cannot challenge anyone; empty if they can. rivals: the top ten, offered as opponents.
+    obstacle: why the owner cannot challenge anyone; empty if they can. rivals: the top ten, offered as opponents.
     own: the visitor's agents that may challenge this one. testable: versions that the owner may test.
     """
 
-    hindrance: str
+    obstacle: str
     reports: list[Report]
     rivals: list[Submission]
     own: list[Agent]
@@ -44,10 +44,10 @@ def challenge_part(viewer: User | AnonymousUser, agent: Agent, playing: Submissi
         return None
     quotas = challenge_quotas(viewer, agent.environment)
     if agent.owner_id == viewer.pk:
-        hindrance = challenger_hindrance(agent, playing)
-        rivals = [] if hindrance else top_rivals(agent)
-        testable = [] if hindrance_of_tests(agent) else versions_testable(agent)
-        return ChallengePart(hindrance, challenge_list(agent), rivals, [], quotas, testable)
+        obstacle = challenger_obstacle(agent, playing)
+        rivals = [] if obstacle else top_rivals(agent)
+        testable = [] if version_test_obstacle(agent) else versions_testable(agent)
+        return ChallengePart(obstacle, challenge_list(agent), rivals, [], quotas, testable)
     own = challengers(viewer, agent.environment)
     if not own or playing is None or not is_rated(agent):
         return None

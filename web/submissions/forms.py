@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
-from arena_kit.upload.image_reference import MOST_LETTERS
+from arena_kit.upload.image_reference import MOST_REFERENCE_CHARACTERS
 from arena_kit.upload.packing import pack_files, pack_image
 from core.environments.additions import may_be_added
 from core.errors import Refused
@@ -45,7 +45,7 @@ class ArchiveForm(forms.Form):
             self.fields["image"] = forms.CharField(
                 label="Or a container image",
                 required=False,
-                max_length=MOST_LETTERS,
+                max_length=MOST_REFERENCE_CHARACTERS,
                 help_text=f"Its full name with tag or digest, in {', '.join(settings.IMAGE_REGISTRIES)}.",
                 widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
             )
@@ -71,7 +71,7 @@ class ArchiveForm(forms.Form):
         image = self.data.get("image", "").strip() if "image" in self.fields else ""
         if image and self.files.get("archive"):
             raise ValidationError("Send either files or the name of an image.")
-        return archive_upload(pack_image(image[:MOST_LETTERS]), self.files) if image else None
+        return archive_upload(pack_image(image[:MOST_REFERENCE_CHARACTERS]), self.files) if image else None
 
     def clean_archive(self) -> UploadedFile[bytes]:
         if (packed := self.image_packed()) is not None:

@@ -18,7 +18,7 @@ from core.models import Agent, Environment, Opponents, QuotaName, Submission, Us
 from core.people.quota_selectors import quota_limit, quota_list
 from core.people.rights import may
 from core.ratings.history import rating_history
-from core.sittings.permissions import sitting_hindrance
+from core.sittings.permissions import sitting_obstacle
 from core.submissions.selectors import agent_source_visible, version_list
 from core.tournaments.results import Viewer
 from web.people.quota_parts import QuotaLine, lines
@@ -57,7 +57,7 @@ def agent_parts(agent: Agent, viewer: User | AnonymousUser, query: QueryDict, wa
 
 
 def _standing(agent: Agent, playing: Submission | None) -> dict[str, Any]:
-    """Return what the head of the page says of the version that plays, or is on the board; None without one.
+    """Return the text in the head of the page on the version that plays, or is on the board; None without one.
 
     playing: the result of `active_version`.
     """
@@ -113,7 +113,7 @@ def sitting_part(agent: Agent, playing: Submission | None, viewer: User | Anonym
         return {}
     user = viewer if isinstance(viewer, User) else None
     return {
-        "sitting_hindrance": sitting_hindrance(agent, playing, user),
+        "sitting_obstacle": sitting_obstacle(agent, playing, user),
         "opponents": Opponents.choices,
     }
 

@@ -1,4 +1,4 @@
-"""The API that says what an upload would be refused for, without an upload."""
+"""The API that returns why an upload would be refused, without an upload."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Busy(APIException):
 class ValidateRequest(UploadRequest):
     """A zip as `archive`, or single `files`, as they would be uploaded to an environment."""
 
-    algorithm = None  # type: ignore[assignment]  # it says nothing about the files
+    algorithm = None  # type: ignore[assignment]  # it has no field for the files
     environment = serializers.CharField(max_length=100, help_text="Slug or env_id of the environment.")
 
 

@@ -8,7 +8,8 @@ from django import template
 from django.template import Context
 
 from core.models import Environment
-from core.sittings.permissions import environment_hindrance
+from core.people.rights import may
+from core.sittings.permissions import environment_obstacle
 from core.tournaments.cards import environment_card
 
 register = template.Library()
@@ -21,6 +22,7 @@ def environment_head(context: Context, environment: Environment, section: str) -
         "environment": environment,
         "section": section,
         "card": environment_card(environment),
-        "plays_people": not environment.is_scored and not environment_hindrance(environment),
+        "plays_people": not environment.is_scored and not environment_obstacle(environment),
         "user": context["user"],
+        "sees_why": environment.is_app or may(context["user"], "core.view_environment"),
     }

@@ -27,6 +27,7 @@ from core.models import (
     Delivery,
     Duel,
     Environment,
+    ErrorMail,
     Evaluation,
     InviteLink,
     LedgerEntry,
@@ -123,6 +124,7 @@ def grow(crowd: Crowd, size: int) -> None:
     made(InviteLink(name=f"Class {n}", tournament=crowd.planned, expires_at=ends_at) for n in numbers)
     made(Delivery(webhook=hook, state="DONE", done_at=NOON, **sent) for hook in hooks)
     made(NoticeChoice(user=one, kind="VALIDATED", in_inbox=True, by_mail=False) for one in people)
+    made(ErrorMail(place=f"ValueError {n}", subject="It broke", body="Here.", mail_next_at=NOON) for n in numbers)
     made(Letter(kind="CONFIRM_EMAIL", email=one.email, created_at=NOON, mail_next_at=NOON) for one in people)
     made(
         TournamentSchedule(environment=crowd.game, name=f"{n}", cron="0 18 * * 5", handled_until=NOON) for n in numbers

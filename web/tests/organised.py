@@ -85,6 +85,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         factories.rating_point(anna, timezone.now()),
         factories.lens(environment),
         factories.letter(),
+        factories.error_mail(),
         evaluation,
         factories.recording(evaluation),
         ranking_list(task),

@@ -93,7 +93,7 @@ class ParticipantAnswer(serializers.Serializer[Any]):
 
 
 class ParticipantFilter(filters.FilterSet):
-    """As on the page of an edition; texts are looked for anywhere and in any case."""
+    """The filters of the page of an edition; texts are looked for anywhere and in any case."""
 
     q = filters.CharFilter(method="search", help_text="In the names of agent, owner and team.")
     owner = filters.CharFilter(field_name="submission__agent__owner__username", lookup_expr="icontains")
@@ -117,7 +117,7 @@ class ParticipantFilter(filters.FilterSet):
 
 
 class ParticipantList(Listed[Participant]):
-    """The participants of a tournament, by rank; 403 while its results are held back from you."""
+    """The participants of a tournament, by rank; 403 while its results are withheld from you."""
 
     tag = "tournaments"
     queryset = participant_rows()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from arena_kit.ranking.formats import FORMATS, Stage, StageKind
 from core.duels.stopping import tournament_test
 from core.models import Tournament, TournamentState
-from core.tournaments.brackets import Drawn, TableLine, bracket_get, standing_stamp
+from core.tournaments.brackets import Drawn, TableRow, bracket_get, standing_stamp
 from core.tournaments.calendar import (
     next_step,
 )
@@ -47,8 +47,8 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
         # The viewer has this version already.
         return HttpResponse(status=204)
-    is_held_back = not results_visible(tournament, request.user)
-    drawn = None if is_held_back else bracket_get(tournament)
+    is_withheld = not results_visible(tournament, request.user)
+    drawn = None if is_withheld else bracket_get(tournament)
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
@@ -56,7 +56,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         "is_running": tournament.state == TournamentState.RUNNING,
         "is_over": tournament.state == TournamentState.FINISHED,
         "is_planned": tournament.state == TournamentState.PLANNED,
-        "is_held_back": is_held_back,
+        "is_withheld": is_withheld,
         "stamp": stamp,
         "page_address": request.get_full_path(),
         "drawn": drawn,
@@ -130,7 +130,7 @@ def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
     return int(tournament.settings.get("advance", 0))
 
 
-def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[TableLine]) -> dict[str, Any]:
+def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[TableRow]) -> dict[str, Any]:
     """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
     is_over = tournament.state == TournamentState.FINISHED
     page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))

@@ -12,14 +12,14 @@ from enum import StrEnum
 
 from arena_kit.ranking.formats import Decision, Meeting, Source, Stage, StageKind
 from core.models import Participant
-from core.tournaments.brackets import Drawn, Side, TableLine
+from core.tournaments.brackets import Drawn, Side, TableRow
 from web.site.numbers import ordinal
 
 MOST_CROSSED = 32
 """The most participants of a cross table with cells."""
 ROUND_NAMES = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
 REACHED = "Reached round"
-"""The column of a table that says how far a participant has come."""
+"""The column of a table that shows how far a participant has come."""
 
 
 class Join(StrEnum):
@@ -83,7 +83,7 @@ class CrossRow:
     cells: None on the diagonal; empty where there are more than MOST_CROSSED participants.
     """
 
-    line: TableLine
+    line: TableRow
     cells: tuple[tuple[SeenMeeting, ...] | None, ...]
 
 
@@ -91,7 +91,7 @@ class CrossRow:
 class SwissRow:
     """The meetings of a participant by round; None in rounds without one."""
 
-    line: TableLine
+    line: TableRow
     rounds: tuple[SeenMeeting | None, ...]
 
 
@@ -210,7 +210,7 @@ def cross_table(drawn: Drawn, stage: Stage) -> tuple[CrossRow, ...]:
     )
 
 
-def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[TableLine]) -> tuple[SwissRow, ...]:
+def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[TableRow]) -> tuple[SwissRow, ...]:
     """The rounds of the participants of some lines of the table."""
     rounds = [
         {

@@ -24,7 +24,7 @@ FRAGMENTS = {"leaderboard": TABLE, "ladder-duels": "web/tournaments/ladder_duels
 
 
 def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
-    """The page of a ladder, which is an edition of its environment. Raises HeldBack."""
+    """The page of a ladder, which is an edition of its environment. Raises Withheld."""
     results_check(tournament, viewer_of(request))
     environment = tournament.environment
     is_running = tournament.state == TournamentState.RUNNING

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from arena_kit.ranking.formats import StageKind
 from core.models import Tournament
 from core.tournaments.brackets import bracket_get
-from core.tournaments.results import held_back_because, results_visible
+from core.tournaments.results import results_visible, withheld_because
 from web.api.base import one
 from web.api.fields import Version
 from web.site.requests import viewer_of
@@ -132,7 +132,7 @@ class TournamentStanding(APIView):
     def get(self, request: Request, pk: int) -> Response:
         tournament = one(Tournament.objects.all(), pk=pk)
         if not results_visible(tournament, viewer_of(request)):
-            raise PermissionDenied(held_back_because(tournament))
+            raise PermissionDenied(withheld_because(tournament))
         drawn = bracket_get(tournament)
         if drawn is None:
             sentence = (

@@ -10,7 +10,7 @@ from core.cache.answers import cached
 from core.duels.selectors import NotStored
 from core.models import Duel, JobState
 from core.watching.selectors import DELAY, LiveState, live_state
-from core.watching.services import duel_watch, why_not_told
+from core.watching.services import duel_watch, why_not_live
 from core.watching.wall import Wall, wall_get
 
 DELAY_SECONDS = int(DELAY.total_seconds())
@@ -20,12 +20,12 @@ def board_part(duel: Duel) -> SafeString:
     """Return the board of a duel that is not over, and note that it is watched. The caller checks who may see it."""
     duel_watch(duel)
     key = f"live:board:{duel.pk}:{duel.state}:{duel.claim_token}"
-    return mark_safe(cached(key, lambda: _board(duel)))  # noqa: S308  (rendered by a template, which escapes)
+    return mark_safe(cached(key, str, lambda: _board(duel)))  # noqa: S308  (rendered by a template, which escapes)
 
 
 def wall_part() -> SafeString:
     """Return what everyone may see of what is played now."""
-    return mark_safe(cached("live:wall", _wall))  # noqa: S308  (rendered by a template, which escapes)
+    return mark_safe(cached("live:wall", str, _wall))  # noqa: S308  (rendered by a template, which escapes)
 
 
 def events_address(topic: str) -> str:
@@ -34,13 +34,13 @@ def events_address(topic: str) -> str:
 
 
 def _board(duel: Duel) -> str:
-    return render_to_string("web/watching/board.html", board_context(duel))
+    return "".join([render_to_string("web/watching/board.html", board_context(duel))])
 
 
 def board_context(duel: Duel) -> dict[str, object]:
     """Return what the template of a board shows. missing: why there is nothing to see."""
     state: LiveState | None = None
-    missing = why_not_told(duel) if duel.state == JobState.RUNNING else ""
+    missing = why_not_live(duel) if duel.state == JobState.RUNNING else ""
     try:
         state = live_state(duel)
     except NotStored as error:
@@ -54,4 +54,4 @@ def _wall() -> str:
     if wall.featured is not None:
         duel_watch(wall.featured)
         context["board"] = board_context(wall.featured)
-    return render_to_string("web/watching/wall.html", context)
+    return "".join([render_to_string("web/watching/wall.html", context)])

@@ -1,6 +1,6 @@
 """Streams of what is played now, for the small process of their own that `core.asgi` starts.
 
-A stream tells what everyone may see, and no more: it knows no cookies and no accounts. Each topic is looked at once a
+A stream sends what everyone may see, and no more: it reads no cookies and no accounts. Each topic is looked at once a
 second, whatever the number of its streams, and a stream that is slow to read skips what is out of date by then.
 """
 
@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 """Time between two looks at a topic."""
 PING_SECONDS = 15.0
-"""A stream without news sends a comment after this time, so that no proxy on the way takes it for dead."""
+"""A stream without changes sends a comment after this time, so that no proxy on the way takes it for dead."""
 SEND_SECONDS = 30.0
 """A stream that does not read for so long is closed."""
 MOST_STREAMS, MOST_TOPICS = 2_000, 50
-"""More than these are refused; their pages then ask every two seconds."""
+"""More than these are refused; their pages then poll every two seconds."""
 RETRY_MS = 3_000
 PATH = re.compile(r"/events/(wall|duels/[1-9][0-9]{0,17})/?")
 
@@ -104,7 +104,7 @@ class Streams:
             while True:
                 try:
                     told = await loop.run_in_executor(self._thread, self._look, topic.name)
-                except Exception:  # whatever fails, the database above all: its streams wait for a better look
+                except Exception:  # any error, usually the database: the next look tries again
                     logger.exception("What is told of %s could not be read.", topic.name)
                 else:
                     if told is None or told != topic.told:
@@ -120,7 +120,7 @@ class Streams:
             self._topics.pop(topic.name, None)
 
     async def _stream(self, topic: Topic, receive: Receive, send: Send) -> None:
-        if not await _news(topic, 0):
+        if not await _changes(topic, 0):
             return await _short(send, 503)
         if topic.told is None:
             return await _short(send, 404)
@@ -142,7 +142,7 @@ async def _tell(topic: Topic, send: Send) -> None:
         (b"content-type", b"text/event-stream; charset=utf-8"),
         (b"cache-control", b"no-store"),
         (b"x-accel-buffering", b"no"),
-        # What it tells is for everyone.
+        # Its content is for everyone.
         (b"access-control-allow-origin", b"*"),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -150,7 +150,7 @@ async def _tell(topic: Topic, send: Send) -> None:
     sent: Mapping[str, str] = {}
     version = 0
     while True:
-        if not await _news(topic, version):
+        if not await _changes(topic, version):
             await _send(send, ": nothing new\n\n")
             continue
         version, told = topic.version, topic.told
@@ -167,7 +167,7 @@ async def _tell(topic: Topic, send: Send) -> None:
             return
 
 
-async def _news(topic: Topic, version: int) -> bool:
+async def _changes(topic: Topic, version: int) -> bool:
     """Wait until a topic has another version; return False if it takes too long."""
     try:
         async with asyncio.timeout(PING_SECONDS), topic.changed:

@@ -11,7 +11,7 @@ from typing import Any
 from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import JOB_NAME
 from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
-from arena_kit.cluster.manifest import CLAIM, PodPlayerSpec, Site
+from arena_kit.cluster.manifest import CLAIM, PodPlayerSpec, Tenant
 from arena_kit.cluster.rights import LOT_RIGHTS, Right
 from arena_kit.cluster.status import Ended, status_of
 from arena_kit.sandbox.base import SandboxError
@@ -91,12 +91,12 @@ def rights_findings(
     return needed + beyond
 
 
-def lot_findings(cluster: ApiCluster, site: Site, lot: Callable[[str], str], *, play: Play) -> list[ProbeFinding]:
+def lot_findings(cluster: ApiCluster, tenant: Tenant, lot: Callable[[str], str], *, play: Play) -> list[ProbeFinding]:
     """Play a lot of two players that try every wall; return what held. Raises SandboxError."""
     claim = secrets.token_hex(16)
-    player = PodPlayerSpec(site.referee_image, PROBE_LIMITS, folder=PROBE_FOLDER)
+    player = PodPlayerSpec(tenant.referee_image, PROBE_LIMITS, folder=PROBE_FOLDER)
     job = LotJob("check", 0, 1, claim, lot(claim), (player, player), PROBE_LIMITS.duel_seconds)
-    lines, ended = run_job(cluster, lot_manifest(job, site))
+    lines, ended = run_job(cluster, lot_manifest(job, tenant))
     return list(wall_findings(play(lines, ended, claim)))
 
 
@@ -116,10 +116,10 @@ def wall_findings(log: str) -> Iterator[ProbeFinding]:
     yield ProbeFinding("user", "its further groups", in_words(groups), unknown)
 
 
-def network_findings(cluster: ApiCluster, site: Site) -> list[ProbeFinding]:
+def network_findings(cluster: ApiCluster, tenant: Tenant) -> list[ProbeFinding]:
     """Try from a referee's container what the cluster's network lets out. Raises SandboxError."""
     job = LotJob("network", 0, 1, secrets.token_hex(16), "", (), 60.0)
-    manifest = lot_manifest(job, site)
+    manifest = lot_manifest(job, tenant)
     pod = manifest["spec"]["template"]["spec"]
     pod["initContainers"] = []
     pod["containers"][0] |= {"command": ["python3", "-c", NETWORK_PROBE]}

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from arena_kit.cluster.client import JobRefused
 from arena_kit.cluster.lots.manifest import OTHERS, LotJob, lot_manifest
 from arena_kit.cluster.lots.needs import Cluster, Plain, Rows
-from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.cluster.manifest import CLAIM, Tenant
 from arena_kit.cluster.status import Ended, Running, Status, Waiting, status_of
 from arena_kit.sandbox.base import SandboxUnavailable
 
@@ -43,7 +43,7 @@ JOB_NAME = "job-name"
 
 
 @dataclass(slots=True)
-class Held:
+class Claimed:
     """A claim of this driver. since: when its present wait began, by the driver's clock.
 
     is_made: whether its Job was on the cluster at some time. part: of a block, which is being played.
@@ -65,10 +65,10 @@ class Driver:
 
     rows: Rows
     cluster: Cluster
-    site: Site
+    tenant: Tenant
     jobs_max: int
     clock: Callable[[], float]
-    held: dict[str, Held] = field(default_factory=dict)
+    claimed: dict[str, Claimed] = field(default_factory=dict)
     listed_at: float | None = None
     """When the cluster was last listed."""
     trouble: str = ""
@@ -90,24 +90,24 @@ class Driver:
             return
         self.listed_at, self.trouble = self.clock(), ""
         # Claims are read after the list, so that a Job made meanwhile is not taken for a leftover.
-        live = self.rows.live_claims() | self.held.keys()
+        live = self.rows.live_claims() | self.claimed.keys()
         found: dict[str, Plain] = {}
         for job in jobs:
             name, claim = job["metadata"]["name"], _label(job, CLAIM)
-            if claim in self.held and name == self.held[claim].job.name:
+            if claim in self.claimed and name == self.claimed[claim].job.name:
                 found[claim] = job
-            elif claim in self.held or live.isdisjoint(_claims(job)):
+            elif claim in self.claimed or live.isdisjoint(_claims(job)):
                 self._delete(job)
         own: dict[str, list[Plain]] = {}
         for pod in pods:
             own.setdefault(_label(pod, JOB_NAME), []).append(pod)
         self._looks = LOOKS
-        for claim in sorted(self.held, key=lambda claim: self.held[claim].looked_at):
-            if claim not in self.held:
+        for claim in sorted(self.claimed, key=lambda claim: self.claimed[claim].looked_at):
+            if claim not in self.claimed:
                 # Lost meanwhile.
                 continue
             try:
-                self._follow(claim, found.get(claim), own.get(self.held[claim].job.name, []))
+                self._follow(claim, found.get(claim), own.get(self.claimed[claim].job.name, []))
             except SandboxUnavailable as error:
                 logger.warning("A lot could not be followed: %s", error)
             except Exception:
@@ -119,16 +119,16 @@ class Driver:
     @property
     def room(self) -> int:
         """How many more lots it may start now."""
-        room = self.jobs_max - len(self.held)
-        if self.clock() < self._closed_until or not all(held.is_made for held in self.held.values()):
+        room = self.jobs_max - len(self.claimed)
+        if self.clock() < self._closed_until or not all(claimed.is_made for claimed in self.claimed.values()):
             return 0
         if self.clock() < self._full_until:
-            room = min(room, 0 if any(held.waits_for for held in self.held.values()) else 1)
+            room = min(room, 0 if any(claimed.waits_for for claimed in self.claimed.values()) else 1)
         return max(0, room)
 
     def stop(self) -> None:
         """Give back every lot and delete its Job; a Job that cannot be deleted now is left to the other drivers."""
-        given_back = set(self.held)
+        given_back = set(self.claimed)
         for claim in given_back:
             self._fail(claim, "worker_stopped", "The driver was stopped.")
         try:
@@ -142,73 +142,73 @@ class Driver:
                 self._delete(job)
 
     def _follow(self, claim: str, job: Plain | None, pods: Sequence[Plain]) -> None:
-        held = self.held[claim]
+        claimed = self.claimed[claim]
         if job is None:
-            held.missing += held.is_made
-            if held.missing >= GONE_AFTER_LISTS:
+            claimed.missing += claimed.is_made
+            if claimed.missing >= GONE_AFTER_LISTS:
                 self._fail(claim, "job_gone", "The lot's Job is gone.")
             else:
-                self._create(held)
+                self._create(claimed)
             return
-        held.is_made, held.missing = True, 0
+        claimed.is_made, claimed.missing = True, 0
         status = status_of(job, pods)
         if isinstance(status, Waiting) and not status.code:
-            status = self._explained(held, job, pods) or status
+            status = self._explained(claimed, job, pods) or status
         if isinstance(status, Waiting):
-            self._wait(held, job, status)
+            self._wait(claimed, job, status)
         elif isinstance(status, Running):
-            held.waits_for, held.since = "", self.clock()
-            self._tell_progress(held, pods)
+            claimed.waits_for, claimed.since = "", self.clock()
+            self._tell_progress(claimed, pods)
         elif status.code:
             if status.code in CLOSED_SECONDS:
                 self._closed_until = self.clock() + CLOSED_SECONDS[status.code]
-            self._save_parts(held, pods)
+            self._save_parts(claimed, pods)
             self._fail(claim, status.code, status.sentence)
             self._delete(job)
         else:
-            self._finish(held, job, pods, status)
+            self._finish(claimed, job, pods, status)
 
-    def _explained(self, held: Held, job: Plain, pods: Sequence[Plain]) -> Status | None:
+    def _explained(self, claimed: Claimed, job: Plain, pods: Sequence[Plain]) -> Status | None:
         """Return why a lot waits as events tell it; None while its pod has not waited for long."""
-        if pods and not held.waits_for and self.clock() - held.since < SILENT_SECONDS:
+        if pods and not claimed.waits_for and self.clock() - claimed.since < SILENT_SECONDS:
             return None
         return status_of(job, pods, self.cluster.events(_newest(pods) if pods else job["metadata"]["name"]))
 
-    def _finish(self, held: Held, job: Plain, pods: Sequence[Plain], ended: Ended) -> None:
+    def _finish(self, claimed: Claimed, job: Plain, pods: Sequence[Plain], ended: Ended) -> None:
         try:
             lines = self.cluster.log(_newest(pods))
         except SandboxUnavailable:
-            held.unreadable += 1
-            if held.unreadable < UNREADABLE_AFTER:
+            claimed.unreadable += 1
+            if claimed.unreadable < UNREADABLE_AFTER:
                 raise
             lines = None
         if lines is None:
-            self._fail(held.job.claim, "result_lost", "The log with the results is gone with its node.")
+            self._fail(claimed.job.claim, "result_lost", "The log with the results is gone with its node.")
         else:
-            following = self.rows.finish(held.job.claim, lines, ended)
-            self.held.pop(held.job.claim, None)
+            following = self.rows.finish(claimed.job.claim, lines, ended)
+            self.claimed.pop(claimed.job.claim, None)
             if following is not None:
-                self.held[following.claim] = Held(following, self.clock())
-                self._create(self.held[following.claim])
+                self.claimed[following.claim] = Claimed(following, self.clock())
+                self._create(self.claimed[following.claim])
         self._delete(job)
 
-    def _wait(self, held: Held, job: Plain, status: Waiting) -> None:
+    def _wait(self, claimed: Claimed, job: Plain, status: Waiting) -> None:
         """Let a lot wait as long as it may for what it waits for."""
         now = self.clock()
-        if status.code != held.waits_for:
-            held.waits_for, held.since = status.code, now
+        if status.code != claimed.waits_for:
+            claimed.waits_for, claimed.since = status.code, now
         if status.code in CLOSED_SECONDS:
             self._full_until = now + FULL_SECONDS
-        if now - held.since >= PATIENCE_SECONDS[status.code]:
-            self._fail(held.job.claim, status.code or "container_failed", status.sentence)
+        if now - claimed.since >= PATIENCE_SECONDS[status.code]:
+            self._fail(claimed.job.claim, status.code or "container_failed", status.sentence)
             self._delete(job)
 
-    def _tell_progress(self, held: Held, pods: Sequence[Plain]) -> None:
+    def _tell_progress(self, claimed: Claimed, pods: Sequence[Plain]) -> None:
         now = self.clock()
-        if now - held.looked_at < PROGRESS_SECONDS or now < self._silent_until or self._looks == 0:
+        if now - claimed.looked_at < PROGRESS_SECONDS or now < self._silent_until or self._looks == 0:
             return
         self._looks -= 1
-        held.looked_at = self.clock()
+        claimed.looked_at = self.clock()
         try:
             lines = self.cluster.log(_newest(pods), last=PROGRESS_LINES) or []
         except SandboxUnavailable as error:
@@ -222,16 +222,16 @@ class Driver:
             if word == "progress" and len(values) == 2 and values[1].isdigit():  # part and number
                 done[values[0]] = int(values[1])
         if done:
-            self.rows.progress(held.job.claim, done)
-        *_, part = done or [held.part]
-        if held.part and held.part != part:
+            self.rows.progress(claimed.job.claim, done)
+        *_, part = done or [claimed.part]
+        if claimed.part and claimed.part != part:
             # The parts before are over.
-            self._save_parts(held, pods)
-        held.part = part
+            self._save_parts(claimed, pods)
+        claimed.part = part
 
-    def _save_parts(self, held: Held, pods: Sequence[Plain]) -> None:
+    def _save_parts(self, claimed: Claimed, pods: Sequence[Plain]) -> None:
         """Store what is over of a block, so that whatever happens to its pod costs no more than the rest."""
-        if not held.job.others or not pods:
+        if not claimed.job.others or not pods:
             return
         try:
             lines = self.cluster.log(_newest(pods))
@@ -239,12 +239,12 @@ class Driver:
             logger.warning("The finished parts of a lot could not be read: %s", error)
             return
         if lines:
-            self.rows.finish_parts(held.job.claim, lines)
+            self.rows.finish_parts(claimed.job.claim, lines)
 
     def _renew(self) -> None:
         self._renewed_at = self.clock()
-        for claim in self.rows.renew(list(self.held)):
-            self.held.pop(claim, None)
+        for claim in self.rows.renew(list(self.claimed)):
+            self.claimed.pop(claim, None)
 
     def _renew_in_between(self) -> None:
         """Renew leases within a tick too, because with a slow API it may take longer than a lease."""
@@ -256,29 +256,29 @@ class Driver:
         while self.room > 0 and not self.trouble:
             lots = self.rows.claim(1)
             for job in lots:
-                self.held[job.claim] = Held(job, self.clock())
-                self._create(self.held[job.claim])
+                self.claimed[job.claim] = Claimed(job, self.clock())
+                self._create(self.claimed[job.claim])
             self._renew_in_between()
             if not lots:
                 return
 
-    def _create(self, held: Held) -> None:
+    def _create(self, claimed: Claimed) -> None:
         """Create a lot's Job. When the API fails, the next tick tries again, because the Job is missing then."""
         if self.trouble:
             return
         try:
-            self.cluster.create(lot_manifest(held.job, self.site))
-            held.is_made = True
+            self.cluster.create(lot_manifest(claimed.job, self.tenant))
+            claimed.is_made = True
         except JobRefused as error:
             self._closed_until = self.clock() + CLOSED_SECONDS[error.code]
-            self._fail(held.job.claim, error.code, str(error))
+            self._fail(claimed.job.claim, error.code, str(error))
         except SandboxUnavailable as error:
             logger.warning("A Job could not be created: %s", error)
             self.trouble = str(error)
 
     def _fail(self, claim: str, code: str, sentence: str) -> None:
         self.rows.fail(claim, code, sentence)
-        self.held.pop(claim, None)
+        self.claimed.pop(claim, None)
 
     def _delete(self, job: Plain) -> None:
         """Delete a Job. When the API fails, a later tick finds it without a live claim."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arena_kit.cluster import manifest as pods
-from arena_kit.cluster.manifest import MIB, PodPlayerSpec, Site
+from arena_kit.cluster.manifest import MIB, PodPlayerSpec, Tenant
 from arena_kit.sandbox.docker import TMP, TMP_BYTES
 
 KIND, SPEC_HASH, OTHERS = "arena/kind", "arena/spec-sha256", "arena/other-claims"
@@ -49,11 +49,11 @@ def channel_of(number: int) -> str:
     return f"/channel-{number + 1}"
 
 
-def lot_manifest(job: LotJob, site: Site) -> dict[str, Any]:
+def lot_manifest(job: LotJob, tenant: Tenant) -> dict[str, Any]:
     """Return the Job of a lot."""
-    labels = {pods.COMPONENT: "lot", pods.CLAIM: job.claim, pods.SITE: site.id, KIND: job.kind}
+    labels = {pods.COMPONENT: "lot", pods.CLAIM: job.claim, pods.TENANT: tenant.id, KIND: job.kind}
     found = pods.job_manifest(
-        job.name, labels, _pod(job, site), site, seconds=job.play_seconds, finished_seconds=FINISHED_SECONDS
+        job.name, labels, _pod(job, tenant), tenant, seconds=job.play_seconds, ttl_seconds=FINISHED_SECONDS
     )
     found["metadata"]["annotations"] = {
         **({OTHERS: ",".join(job.others)} if job.others else {}),
@@ -62,13 +62,13 @@ def lot_manifest(job: LotJob, site: Site) -> dict[str, Any]:
     return found
 
 
-def _pod(job: LotJob, site: Site) -> dict[str, Any]:
+def _pod(job: LotJob, tenant: Tenant) -> dict[str, Any]:
     numbers = range(len(job.players))
     channels = [pods.mount(f"channel-{number + 1}", channel_of(number)) for number in numbers]
     return {
-        **pods.pod_settings(site, has_gpus=any(player.limits.gpu_count for player in job.players)),
-        "initContainers": [_prepare(site, channels)],
-        "containers": [_referee(job, site, channels), *(_player(job, site, number) for number in numbers)],
+        **pods.pod_settings(tenant, has_gpus=any(player.limits.gpu_count for player in job.players)),
+        "initContainers": [_prepare(tenant, channels)],
+        "containers": [_referee(job, tenant, channels), *(_player(job, tenant, number) for number in numbers)],
         "volumes": [
             pods.folder_volume("out", 16 * MIB),
             pods.folder_volume("scratch", 128 * MIB),
@@ -79,11 +79,11 @@ def _pod(job: LotJob, site: Site) -> dict[str, Any]:
     }
 
 
-def _prepare(site: Site, channels: list[dict[str, Any]]) -> dict[str, Any]:
+def _prepare(tenant: Tenant, channels: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the container that copies the player server into every channel before any player starts."""
     return pods.container(
         "prepare",
-        site.referee_image,
+        tenant.referee_image,
         [*channels, SCRATCH],
         command=["python3", "-m", "arena_kit.cluster.lots.prepare"],
         args=[channel["mountPath"] for channel in channels],
@@ -91,10 +91,10 @@ def _prepare(site: Site, channels: list[dict[str, Any]]) -> dict[str, Any]:
     )
 
 
-def _referee(job: LotJob, site: Site, channels: list[dict[str, Any]]) -> dict[str, Any]:
+def _referee(job: LotJob, tenant: Tenant, channels: list[dict[str, Any]]) -> dict[str, Any]:
     return pods.container(
         "referee",
-        site.referee_image,
+        tenant.referee_image,
         [*channels, SCRATCH, pods.mount("out", "/out")],
         command=["python3", "-m", "arena_kit.referee.lot"],
         env=pods.env_of({"LOT": job.lot, "SEAL": SEAL}),
@@ -107,11 +107,11 @@ def _referee(job: LotJob, site: Site, channels: list[dict[str, Any]]) -> dict[st
     )
 
 
-def _player(job: LotJob, site: Site, number: int) -> dict[str, Any]:
+def _player(job: LotJob, tenant: Tenant, number: int) -> dict[str, Any]:
     return pods.player_container(
         job.players[number],
         name=f"player-{number + 1}",
-        uid=pods.pod_player_uid(f"{job.name}/{number}") if site.host_users else pods.FIRST_OWN_UID + number,
+        uid=pods.pod_player_uid(f"{job.name}/{number}") if tenant.host_users else pods.FIRST_OWN_UID + number,
         cpu=min(PLAYER_CPU, PLAYING_CPU // len(job.players)),
         channel=f"channel-{number + 1}",
         tmp=f"tmp-{number + 1}",

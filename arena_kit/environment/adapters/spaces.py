@@ -18,7 +18,7 @@ _WHOLE_TYPES = ("int8", "uint8", "int16", "int32", "int64")
 
 
 class UnusableSpace(ArenaEnvironmentError):
-    """The arena cannot use a space; the message says why."""
+    """The arena cannot use a space; the message has the reason."""
 
 
 def observation_array(space: Any) -> ArraySpec:

@@ -29,7 +29,7 @@ def plain(painted: str) -> str:
 
 
 def explained(name: str, painted: str, observation: Sequence[float]) -> str:
-    """Return the picture as `plain` does, with what only its colours said in words.
+    """Return the picture as `plain` does, with its colours' meaning in words.
 
     name: the environment's name without its version.
     """

@@ -38,14 +38,14 @@ VIDEO, STILL, RETURNS, TEXT = "episode.webm", "still.webp", "episode.json", "tex
 DOCUMENT, PAGE = "replay.json.gz", "replay.html.gz"
 MEMORY_LIMIT_BYTES = 6 << 30
 """Limit on the process's address space, of which software drawing reserves much more than it uses."""
-WATCH_SECONDS = 1.0
-"""Seconds between two calls of `watch`."""
+LOOK_SECONDS = 1.0
+"""Seconds between two calls of `on_look`."""
 TEXT_VALUES = 8
 """Only states of at most this many whole numbers get a text replay."""
 
 
 class CannotRecord(ArenaEnvironmentError):
-    """This machine cannot draw the environment; the message says why."""
+    """This machine cannot draw the environment; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,12 @@ def record(job: EpisodeToRecord, folder: Path) -> RecordedFiles:
 
 
 def record_apart(
-    job: EpisodeToRecord, folder: Path, *, seconds: float | None = None, watch: Callable[[], object] = lambda: None
+    job: EpisodeToRecord, folder: Path, *, seconds: float | None = None, on_look: Callable[[], object] = lambda: None
 ) -> RecordedFiles:
     """Do what `record` does in a process of its own, with less priority, limited memory and no display.
 
-    seconds: the process's time limit; None for twice the job's `bounds.seconds`. watch: called about once a second; an
-    exception that it raises ends the process and is passed on. Raises CannotRecord, also when the process dies, and
+    seconds: the process's time limit; None for twice the job's `bounds.seconds`. on_look: called about once a second;
+    an exception that it raises ends the process and is passed on. Raises CannotRecord, also when the process dies, and
     ReplayMismatch.
     """
     command = [sys.executable, "-m", "arena_kit.environment.adapters.video", str(folder.absolute())]
@@ -149,7 +149,7 @@ def record_apart(
         cwd=Path(__file__).parents[3],
     ) as process:
         try:
-            printed, complaints = _communicate(process, job.to_json(), until, watch)
+            printed, complaints = _communicate(process, job.to_json(), until, on_look)
         finally:
             process.kill()
     try:
@@ -165,17 +165,17 @@ def record_apart(
 
 
 def _communicate(
-    process: subprocess.Popen[str], said: str, until: float, watch: Callable[[], object]
+    process: subprocess.Popen[str], said: str, until: float, on_look: Callable[[], object]
 ) -> tuple[str, str]:
-    """Return both outputs of a process that ends before `until` (monotonic). Raises CannotRecord and what `watch`
+    """Return both outputs of a process that ends before `until` (monotonic). Raises CannotRecord and what `on_look`
     raises."""
     left: str | None = said
     while True:
         try:
-            return process.communicate(left, timeout=max(0.0, min(WATCH_SECONDS, until - time.monotonic())))
+            return process.communicate(left, timeout=max(0.0, min(LOOK_SECONDS, until - time.monotonic())))
         except subprocess.TimeoutExpired:
             left = None
-            watch()
+            on_look()
         if time.monotonic() >= until:
             raise CannotRecord("Recording the episode took too long.")
 

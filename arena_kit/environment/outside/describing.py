@@ -21,7 +21,7 @@ ANSWER_BYTES = 1 << 20
 ID = re.compile(r"(?:[A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+")
 MOST_ID_CHARACTERS = 100
 UNANSWERED_SECONDS = 300.0
-"""After a process that could not say what is registered, none is asked for this time: it may take half a minute."""
+"""After a failed query, wait this long before the next one, because a query can take half a minute."""
 
 
 _asking = threading.Lock()
@@ -78,7 +78,7 @@ def described(registered_id: str, slug: str) -> str:
 
 
 def _answer(registered_id: str, name: str, *more: str) -> dict[str, Any]:
-    """Return what the limited process says. Raises NotDescribed if it says nothing."""
+    """Return the answer of the limited process. Raises NotDescribed without one."""
     try:
         process = Limited(PROGRAM, registered_id, *more)
     except OSError as error:

@@ -20,7 +20,7 @@ _NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 class NotShown(Exception):
-    """A site does not show this file; the message says why."""
+    """A site does not show this file; the message has the reason."""
 
 
 def static_file(folder: Path, name: str) -> Path:

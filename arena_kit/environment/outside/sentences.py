@@ -14,7 +14,7 @@ def sentence_of(error: BaseException, folder: Path) -> str:
     """Return where an exception was raised in a folder, with its type and message.
 
     A folder's own code often fails far below itself, so the place is the innermost line of a file of the folder. An
-    error of the arena that was raised from one of the folder's code is told as that one.
+    error of the arena that was raised from one of the folder's code is reported as that one.
     """
     if isinstance(error, SyntaxError) and error.filename is not None and _is_within(error.filename, folder):
         return f"{_name(error.filename, folder)}, line {error.lineno}: {_what(error)}."

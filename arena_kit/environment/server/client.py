@@ -26,8 +26,8 @@ from arena_kit.environment.protocol import (
 from arena_kit.environment.server.connection import ServerConnection
 from arena_kit.environment.server.frames import (
     Drawing,
-    Kind,
     RowStatus,
+    ServerKind,
     SteppedMatch,
     pack_resets,
     pack_steps,
@@ -50,7 +50,7 @@ class RemoteEnvironment:
         self._state = SteppedMatch(RowStatus.OVER)
         self._seen: Mapping[int, Observation] = {}
         self._ahead: tuple[Mapping[int, Action] | Beginning, SteppedMatch] | None = None
-        """A step, or a beginning, that was played ahead, and what it has led to."""
+        """A reset or step that was computed in advance, and its result."""
         self._shown: tuple[Frame, str] | None = None
 
     def __del__(self) -> None:
@@ -67,7 +67,7 @@ class RemoteEnvironment:
         if ahead is not None and ahead[0] == (seed, opening):
             state = ahead[1]
         else:
-            (state,) = self._server.states(Kind.RESET, pack_resets([(self._match, seed, opening)]), 1)
+            (state,) = self._server.states(ServerKind.RESET, pack_resets([(self._match, seed, opening)]), 1)
         self._take(state)
         return state.rewards if opening else ()
 
@@ -93,7 +93,7 @@ class RemoteEnvironment:
         else:
             self._refuse_misfits(actions)
             payload = pack_steps([(self._match, actions)], self._server.action_bytes)
-            (state,) = self._server.states(Kind.STEP, payload, 1)
+            (state,) = self._server.states(ServerKind.STEP, payload, 1)
         self._take(state)
         return state.rewards
 
@@ -130,7 +130,7 @@ class RemoteEnvironment:
                 raise IllegalAction(f"The action {action!r} of seat {seat} does not fit.")
 
     def _ask_observation(self, seat: int) -> Observation:
-        found = self._server.data(Kind.OBSERVE, [self._match, seat])
+        found = self._server.data(ServerKind.OBSERVE, [self._match, seat])
         try:
             observation, valid = bytes.fromhex(found[0]), tuple(map(int, found[1]))
             if len(observation) == self._server.observation_bytes:
@@ -141,7 +141,7 @@ class RemoteEnvironment:
 
     def _show(self) -> tuple[Frame, str]:
         if self._shown is None:
-            found = self._server.data(Kind.FRAME, self._match)
+            found = self._server.data(ServerKind.FRAME, self._match)
             if not (isinstance(found, list) and len(found) == 2 and isinstance(found[0], dict)):
                 raise BrokenEnvironment(f"{self._server.id}: a frame is not a mapping of names to values.")
             self._shown = (found[0], str(found[1]))
@@ -161,13 +161,13 @@ def connect(spec: EnvironmentSpec) -> RemoteEnvironment:
 
 def draw(spec: EnvironmentSpec, what: Drawing, frame: Frame | None = None) -> str:
     """Return what an environment from outside draws of a frame: untrusted text. Raises BrokenEnvironment."""
-    drawn = server_of(spec).data(Kind.DRAW, [what, frame])
+    drawn = server_of(spec).data(ServerKind.DRAW, [what, frame])
     return plain_text(drawn) if isinstance(drawn, str) else ""
 
 
 def draw_opening(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
     """Return the opening of a match of an environment from outside. Raises BrokenEnvironment."""
-    drawn = server_of(spec).data(Kind.OPENING, seed)
+    drawn = server_of(spec).data(ServerKind.OPENING, seed)
     actions = range(spec.action_count)
     if not isinstance(drawn, list) or not all(type(action) is int and action in actions for action in drawn):
         raise BrokenEnvironment(f"{spec.id}: an opening is not a list of actions.")
@@ -200,7 +200,7 @@ def step_ahead(rows: Iterable[tuple[Any, Mapping[int, Action]]]) -> None:
     """
     for server, steps in _by_server(rows):
         payload = pack_steps([(one.place[1], actions) for one, actions in steps], server.action_bytes)
-        states: Sequence[SteppedMatch] = server.states(Kind.STEP, payload, len(steps))
+        states: Sequence[SteppedMatch] = server.states(ServerKind.STEP, payload, len(steps))
         for (environment, actions), state in zip(steps, states, strict=True):
             environment.announce(actions, state)
 
@@ -212,7 +212,7 @@ def begin_ahead(rows: Iterable[tuple[Any, Beginning]]) -> None:
     """
     for server, begun in _by_server(rows):
         payload = pack_resets([(one.place[1], *beginning) for one, beginning in begun])
-        states = server.states(Kind.RESET, payload, len(begun))
+        states = server.states(ServerKind.RESET, payload, len(begun))
         for (environment, beginning), state in zip(begun, states, strict=True):
             environment.announce(beginning, state)
 

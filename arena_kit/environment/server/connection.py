@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from arena_kit.environment.outside.limited import Limited, Timer
 from arena_kit.environment.protocol import BrokenEnvironment
-from arena_kit.environment.server.frames import MAX_FRAME_BYTES, PIECE_BYTES, Kind, SteppedMatch, unpack_states
+from arena_kit.environment.server.frames import MAX_FRAME_BYTES, PIECE_BYTES, ServerKind, SteppedMatch, unpack_states
 from arena_kit.frames import BadFrame, Splitter, pack, pack_data, unpack_data
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ ANSWER_SECONDS = 20.0
 WAIT_SECONDS = 2.0
 """After this time of an answer it is looked at whether the server could run."""
 DROPPED_AT_ONCE = 8
-"""The server is told of so many matches that have been dropped at once, or of fewer with the last match."""
+"""The server gets so many matches that have been dropped at once, or of fewer with the last match."""
 UNUSED_SECONDS = 150.0
 """A server without matches that was not used for this time is given up: it is about to end by itself."""
 
@@ -77,7 +77,7 @@ class ServerConnection:
         return match
 
     def drop(self, match: int) -> None:
-        """Forget a match; the server is told of many at once, and of the last one at once.
+        """Forget a match; the server gets many at once, and the last one at once.
 
         May be called at any time, also by the collection of garbage while this thread asks something.
         """
@@ -88,12 +88,12 @@ class ServerConnection:
     def close(self) -> None:
         self._end("it was closed.")
 
-    def states(self, kind: Kind, payload: bytes, count: int) -> list[SteppedMatch]:
+    def states(self, kind: ServerKind, payload: bytes, count: int) -> list[SteppedMatch]:
         """Ask RESET or STEP; return the states of all rows. Raises BrokenEnvironment."""
         with self._lock:
             answer, data = self._ask(pack(kind, payload))
             try:
-                if answer != Kind.STATES:
+                if answer != ServerKind.STATES:
                     raise BadFrame(f"a frame of kind {answer} came")
                 states = unpack_states(data, self.seats, self.observation_bytes, self.action_count)
                 if len(states) != count:
@@ -103,7 +103,7 @@ class ServerConnection:
         self._tell_last()
         return states
 
-    def data(self, kind: Kind, question: object) -> Any:
+    def data(self, kind: ServerKind, question: object) -> Any:
         """Ask for something that comes as JSON. Raises BrokenEnvironment."""
         with self._lock:
             said = self._data(self._ask(pack_data(kind, question)))
@@ -117,7 +117,7 @@ class ServerConnection:
             said = unpack_data(frame[1])
         except BadFrame as error:
             raise self._failed(f"its server broke the protocol: {error}.") from None
-        if frame[0] != Kind.DATA or not isinstance(said, dict):
+        if frame[0] != ServerKind.DATA or not isinstance(said, dict):
             raise self._failed("its server broke the protocol.")
         return said
 
@@ -127,7 +127,7 @@ class ServerConnection:
         while not self._living and self._dropped and self._is_open() and self._lock.acquire(blocking=False):
             try:
                 dropped, self._dropped = self._dropped, []
-                self._process.wire.sendall(pack_data(Kind.DROP, dropped))
+                self._process.wire.sendall(pack_data(ServerKind.DROP, dropped))
             except BaseException as error:
                 self._end("its server was not told of an end.")
                 if not isinstance(error, OSError):
@@ -143,7 +143,7 @@ class ServerConnection:
             raise BrokenEnvironment(f"{self.id}: {self._because}")
         if len(self._dropped) >= DROPPED_AT_ONCE:
             dropped, self._dropped = self._dropped, []
-            frame = pack_data(Kind.DROP, dropped) + frame
+            frame = pack_data(ServerKind.DROP, dropped) + frame
         try:
             self._process.wire.sendall(frame)
             return self._receive()

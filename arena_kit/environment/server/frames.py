@@ -27,7 +27,7 @@ _new_tuple = tuple.__new__
 """Makes a named tuple from a tuple of all its values, in a third of the time of an ordinary call."""
 
 
-class Kind(IntEnum):
+class ServerKind(IntEnum):
     """The kind of a frame."""
 
     RESET = 1
@@ -167,7 +167,7 @@ def _pack_messages(statuses: Sequence[int], messages: Sequence[str]) -> bytes:
 
 
 def unpack_states(payload: bytes, seats: int, observation_bytes: int, action_count: int) -> list[SteppedMatch]:
-    """Return the states of all rows. Raises BadFrame, also for what no environment may say.
+    """Return the states of all rows. Raises BadFrame, also for what no environment may send.
 
     action_count: 0 where actions are arrays.
     """
@@ -183,7 +183,7 @@ def unpack_states(payload: bytes, seats: int, observation_bytes: int, action_cou
     valid = tuple(columns.take("i", sum(valid_counts)))
     observations = columns.raw(total * observation_bytes)
     rest = columns.rest()
-    # The server checks the same row by row and says what is wrong; but what it holds may have changed it.
+    # The server checks the same row by row and reports what is wrong; but what it holds may have changed it.
     if not all(map(isfinite, rewards)):
         raise BadFrame("a reward is not finite")
     if max(movers, default=0) >= seats or max(seen_seats, default=0) >= seats:

@@ -24,11 +24,12 @@ from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial import facts_of
 from arena_kit.environment.protocol import BrokenEnvironment, Environment, IllegalAction, MatchOver, Observation
+from arena_kit.environment.raw_bytes import packer
 from arena_kit.environment.server.frames import (
     MAX_FRAME_BYTES,
     PIECE_BYTES,
-    Kind,
     RowStatus,
+    ServerKind,
     SteppedMatch,
     pack_states,
     unpack_resets,
@@ -36,7 +37,6 @@ from arena_kit.environment.server.frames import (
 )
 from arena_kit.environment.solver import MatchSolverHere, NotSolved, positions_of
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.environment.wire import packer
 from arena_kit.frames import Splitter, pack, pack_data, unpack_data
 
 KEPT = 1000
@@ -47,7 +47,7 @@ IDLE_SECONDS = 300.0
 """A server without matches ends after this time without a question."""
 
 
-class Server:
+class MatchServer:
     """The matches of one environment."""
 
     def __init__(self, spec: EnvironmentSpec) -> None:
@@ -62,14 +62,14 @@ class Server:
         """Seats that move, and valid actions, as the environment has named them, to whole numbers: checked."""
         self._valid: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._actions: dict[int, Callable[[bytes], bytes | None]] = {
-            Kind.RESET: self._reset,
-            Kind.STEP: self._step,
-            Kind.OBSERVE: self._observe,
-            Kind.FRAME: self._frame,
-            Kind.DRAW: self._draw,
-            Kind.DROP: self._drop,
-            Kind.OPENING: self._opening,
-            Kind.SOLVE: self._solve,
+            ServerKind.RESET: self._reset,
+            ServerKind.STEP: self._step,
+            ServerKind.OBSERVE: self._observe,
+            ServerKind.FRAME: self._frame,
+            ServerKind.DRAW: self._draw,
+            ServerKind.DROP: self._drop,
+            ServerKind.OPENING: self._opening,
+            ServerKind.SOLVE: self._solve,
         }
 
     @property
@@ -100,7 +100,7 @@ class Server:
         return self._states(states)
 
     def _states(self, states: list[SteppedMatch]) -> bytes:
-        return pack(Kind.STATES, pack_states(states, self._spec.seats))
+        return pack(ServerKind.STATES, pack_states(states, self._spec.seats))
 
     def _begin(self, match: int, seed: int, opening: tuple[int, ...]) -> SteppedMatch:
         environment = self._matches.get(match)
@@ -236,9 +236,9 @@ class Server:
     def _data(self, found: Callable[[], Any]) -> bytes:
         """Return a frame of JSON: {"data": what was found} or {"error": a sentence}."""
         try:
-            return pack_data(Kind.DATA, {"data": found()})
+            return pack_data(ServerKind.DATA, {"data": found()})
         except (Exception, SystemExit) as error:
-            return pack_data(Kind.DATA, {"error": self._sentence(error)})
+            return pack_data(ServerKind.DATA, {"error": self._sentence(error)})
 
     def _drop(self, payload: bytes) -> None:
         for match in unpack_data(payload):
@@ -256,7 +256,7 @@ def _keep(
     return found
 
 
-def serve(server: Server, wire: socket.socket) -> None:
+def serve(server: MatchServer, wire: socket.socket) -> None:
     """Answer frames until the other end is closed, or nothing is asked for a long time."""
     process, arrived = os.getpid(), Splitter(MAX_FRAME_BYTES)
     poll = select.poll()
@@ -301,9 +301,9 @@ def main() -> None:
     except BaseException as error:
         said = {"error": sentence_of(error, path.parent.resolve())}
     if os.getpid() == process:
-        wire.sendall(pack_data(Kind.DATA, said))
+        wire.sendall(pack_data(ServerKind.DATA, said))
         if not said["error"]:
-            serve(Server(spec), wire)
+            serve(MatchServer(spec), wire)
     os._exit(0)
 
 

@@ -183,7 +183,7 @@ class Meeting:
 
     @property
     def remark(self) -> str:
-        """The decision in words where it says more than that the meeting was played."""
+        """The decision in words where it is more than that the meeting was played."""
         return "" if self.decision is Decision.PLAYED else self.sentence
 
     @property

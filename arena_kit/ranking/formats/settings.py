@@ -13,7 +13,7 @@ Value = bool | int | None
 
 
 class Impossible(Refused):
-    """A format cannot be played with these settings or participants; the message says what to do."""
+    """A format cannot be played with these settings or participants; the message has a remedy."""
 
 
 @dataclass(frozen=True, slots=True)

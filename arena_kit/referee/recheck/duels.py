@@ -16,10 +16,10 @@ from arena_kit.referee.match import WINNERS, match_seed, pair_seed
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
 CHECKED = "seats, seeds, openings, legal actions, scores, outcomes, forfeits and move counts of every match"
-"""The checks of `verify_record`, in words."""
+"""The checks of `recheck_record`, in words."""
 
 
-def verify_record(
+def recheck_record(
     spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = "", opening: tuple[int, ...] | None = None
 ) -> list[Mismatch]:
     """Return everything that is wrong with a record; empty when it verifies.

@@ -10,11 +10,11 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
 CHECKED = "seeds, actions, lengths, ends and scores of every episode"
-"""The checks of `verify_evaluation`, in words."""
+"""The checks of `recheck_evaluation`, in words."""
 EPISODE = "Episode"
 
 
-def verify_evaluation(
+def recheck_evaluation(
     spec: EnvironmentSpec,
     record: EvaluationRecord,
     *,

@@ -12,7 +12,7 @@ NOT_PLAYABLE = (ArenaEnvironmentError, LookupError, TypeError, ValueError, Overf
 
 
 class CannotCheck(Exception):
-    """A record cannot be played again on this machine, which does not mean that it is wrong; the message says why."""
+    """A record cannot be played again on this machine, which does not make it wrong; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)

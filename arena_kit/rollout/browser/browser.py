@@ -14,7 +14,7 @@ from arena_kit.frames import BadFrame, Splitter
 from arena_kit.rollout.browser.container import (
     MEMORY_BYTES,
     NAME,
-    BrowserPlace,
+    BrowserHost,
     browser_options,
 )
 from arena_kit.rollout.browser.folder import SOCKET, channel_fill
@@ -39,17 +39,17 @@ class Browser:
 
     memory_bytes = MEMORY_BYTES
 
-    def __init__(self, place: BrowserPlace, world: World, *, viewport: tuple[int, int] = VIEWPORT) -> None:
+    def __init__(self, browsers: BrowserHost, world: World, *, viewport: tuple[int, int] = VIEWPORT) -> None:
         """Start the container. `open` starts Chromium in it."""
         self.viewport = viewport
         self._world = world
         self._wire: socket.socket | None = None
-        # What killed workers have left goes when the next browser of any worker opens.
-        remove_abandoned_channels(place.channel_dir)
+        # The next browser of any worker removes the leftovers of killed ones.
+        remove_abandoned_channels(browsers.channel_dir)
         origins = world.package.origins
-        self._channel = world.channel(NAME, place.channel_dir, lambda folder: channel_fill(folder, origins))
+        self._channel = world.channel(NAME, browsers.channel_dir, lambda folder: channel_fill(folder, origins))
         try:
-            self._wire = self._connected(place.image, self._channel.folder)
+            self._wire = self._connected(browsers.image, self._channel.folder)
         except BaseException:
             self.close()
             raise

@@ -15,13 +15,13 @@ from arena_kit.rollout.worlds.walls import common_walls
 POLICIES = "/etc/chromium/policies/managed"
 MEMORY_BYTES, TMP_BYTES, PIDS, CPU_COUNT = 1 << 30, 192 << 20, 256, 2.0
 UID: int = 61500
-"""Nobody, and no player's or service's user either."""
+"""The user of browsers, and of no player or service."""
 NAME = "_browser"
 """Among the containers of a world; no service can be called so."""
 
 
 @dataclass(frozen=True, slots=True)
-class BrowserPlace:
+class BrowserHost:
     """Where browsers run. image: made by make-browser-image.sh. channel_dir: folder of the sockets, of this user."""
 
     image: str

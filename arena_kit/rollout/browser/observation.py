@@ -26,7 +26,7 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class PageObservation:
     """The view of the page. error: why the last action did not work, or what else happened; empty without.
 
     snapshot: the page as text, with references and boxes. picture: a PNG, if one was asked for. dialog: the text of a
@@ -47,7 +47,7 @@ class Seen:
     """An answer of the browser. is_done: whether the action was carried out. frames: pictures of the video, each with
     milliseconds since 1970. trace: at the end, if there is one."""
 
-    observation: Observation
+    observation: PageObservation
     is_done: bool
     requests: tuple[Mapping[str, Any], ...] = ()
     requests_lost: int = 0
@@ -66,7 +66,7 @@ def seen_read(answer: Mapping[str, Any], attachments: Sequence[bytes]) -> Seen:
             picture = None
         problem = _line(answer["problem"])
         remarks = [_line(each) for each in answer["remarks"][:5]]
-        observation = Observation(
+        observation = PageObservation(
             url=plain_text(_text(answer["url"]))[:MOST_URL],
             title=_line(answer["title"]),
             tabs=tuple(_tab(each) for each in answer["tabs"][:MOST_TABS]),

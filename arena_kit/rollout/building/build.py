@@ -21,7 +21,7 @@ from arena_kit.rollout.packages.package import LIMITS, Package, PackageRefused
 from arena_kit.rollout.values.strict_json import Flaw
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
 from arena_kit.rollout.worlds.docker_world import DockerWorld
-from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.host import DockerWorlds
 from arena_kit.rollout.worlds.world import LOG_CHARACTERS, WorldFault, seeded_tag
 from arena_kit.upload.archive import unpack_archive
 
@@ -37,7 +37,7 @@ def package_build(
     file: IO[bytes],
     package: Package,
     *,
-    worlds: Worlds,
+    worlds: DockerWorlds,
     bases: Bases,
     log: Log,
     seed: int = 0,
@@ -100,7 +100,9 @@ def _built(package: Package, services: tuple[BuiltService, ...], seed: int, unpa
     )  # fmt: skip
 
 
-def _seeded(package: Package, plain: BuiltPackage, worlds: Worlds, name: str, prefix: str, log: Log) -> BuiltPackage:
+def _seeded(
+    package: Package, plain: BuiltPackage, worlds: DockerWorlds, name: str, prefix: str, log: Log
+) -> BuiltPackage:
     """Return the package with its data in its images, after a second world has exported what the first has."""
     repository, _, tag = name.rpartition(":")
     try:

@@ -83,7 +83,7 @@ def untag(client: docker.DockerClient, names: Iterable[str]) -> None:
 
 
 def _as_in_base(service: Service, config: Mapping[str, Any]) -> Service:
-    """Return a service with the base's own command, user and folder where it says nothing itself."""
+    """Return a service with the base's own command, user and folder where it has none of its own."""
     command = service.command
     if command is None and service.entrypoint is None:
         command = tuple(config.get("Cmd") or ())

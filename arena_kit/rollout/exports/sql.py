@@ -51,7 +51,7 @@ class QueryTooSlow(Exception):
 
 @dataclass(slots=True)
 class _Meter:
-    """Counts the steps of one question. SQLite calls it every STEPS_AT_A_TIME steps and stops when it says so."""
+    """Counts the steps of one question. SQLite calls it every STEPS_AT_A_TIME steps and stops when it returns 1."""
 
     clock: Clock
     ends_at: float

@@ -30,7 +30,7 @@ class ExportRefused(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Shape:
     """The structure of a table. key: the columns that name a row; empty if none do."""
 
     columns: tuple[str, ...]
@@ -53,7 +53,7 @@ class ExportedState:
         """
         _check_size(files)
         self.volatile = {name: frozenset(columns) for name, columns in (volatile or {}).items()}
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, Shape] = {}
         self.files: dict[str, bytes] = {}
         self._readers = 0
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -153,7 +153,7 @@ class ExportedState:
         self._connection.executemany(f"INSERT INTO {_quoted(name)} VALUES ({places})", rows)  # noqa: S608  (quoted)
         self._connection.execute("COMMIT")
         key = tuple(column.name for column in columns if column.is_key)
-        self.tables[name] = Table(tuple(column.name for column in columns), key, self.volatile.get(name, frozenset()))
+        self.tables[name] = Shape(tuple(column.name for column in columns), key, self.volatile.get(name, frozenset()))
 
 
 def _check_size(files: Mapping[str, bytes]) -> None:

@@ -94,10 +94,16 @@ class Endpoint:
     """The endpoint of a model."""
 
     def __init__(
-        self, model: AskedModel, form: Form, *, clock: Callable[[], float] = time.monotonic,
+        self,
+        model: AskedModel,
+        form: Form,
+        *,
+        clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
-    ) -> None:  # fmt: skip
-        self.model, self._form, self._clock, self._sleep = model, form, clock, sleep
+        connect: Callable[[str, int, float], socket.socket] | None = None,
+    ) -> None:
+        """connect: opens a connection to a host and port within seconds, for callers that may not reach every host."""
+        self.model, self._form, self._clock, self._sleep, self._connect = model, form, clock, sleep, connect
         self._connections: set[http.client.HTTPConnection] = set()
         self._lock, self._is_closed = threading.Lock(), False
 
@@ -171,7 +177,16 @@ class Endpoint:
     def _connection(self) -> Iterator[http.client.HTTPConnection]:
         base = urlsplit(self.model.url)
         kind = http.client.HTTPSConnection if base.scheme == "https" else http.client.HTTPConnection
-        connection = kind(base.hostname or "", base.port, timeout=self.model.timeout_seconds)
+        # Without a port http.client would take the last group of an IPv6 address for one.
+        port = base.port or (443 if base.scheme == "https" else 80)
+        connection = kind(base.hostname or "", port, timeout=self.model.timeout_seconds)
+        if (connect := self._connect) is not None:
+
+            def opened(address: tuple[str, int], timeout: float, _: object) -> socket.socket:
+                return connect(*address, timeout)
+
+            # http.client opens sockets only here; it still checks the name in the certificate.
+            connection._create_connection = opened  # type: ignore[attr-defined]
         with self._lock:
             self._connections.add(connection)
         try:

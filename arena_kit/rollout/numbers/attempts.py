@@ -101,7 +101,7 @@ def clustered_interval(values: list[float], attempts: int) -> Interval:
     variance = float(np.var(values, ddof=1)) / count
     inner = mean * (1 - mean)
     effective = count if inner <= 0 else attempts if inner >= attempts * variance else inner / variance
-    # Every process of a site knows this module, few compute with it, and SciPy takes a third of a second to load.
+    # Every process of a site imports this module, few compute with it, and SciPy takes a third of a second to load.
     from scipy.special import stdtrit
 
     z = float(stdtrit(count - 1, _UPPER))

@@ -12,7 +12,7 @@ from arena_kit.rollout.exports.requests import address_of
 from arena_kit.rollout.packages.compose import Service
 from arena_kit.rollout.packages.documents import document_read, size, words
 from arena_kit.rollout.tasks.reading import Rules
-from arena_kit.rollout.tasks.task import MOST_COST, WIDEST, Limits
+from arena_kit.rollout.tasks.task import MOST_COST, WIDEST, RolloutLimits
 from arena_kit.rollout.values.equality import shown
 from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.strict_json import Flaw
@@ -69,7 +69,7 @@ class Manifest:
     home: str
     memory_bytes: int
     logins: tuple[Login, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: RolloutLimits = field(default_factory=RolloutLimits)
     exports: tuple[Export, ...] = ()
     hooks: Mapping[str, Hook] = field(default_factory=dict)
     volatile: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -179,12 +179,12 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _limits(fields: Fields) -> Limits:
+def _limits(fields: Fields) -> RolloutLimits:
     value = fields.object("limits")
     if value is None:
-        return Limits()
-    inner, usual = Fields(value, f"{fields.path}.limits", fields.flaws), Limits()
-    found = Limits(
+        return RolloutLimits()
+    inner, usual = Fields(value, f"{fields.path}.limits", fields.flaws), RolloutLimits()
+    found = RolloutLimits(
         steps=inner.whole("steps", default=usual.steps, least=1, most=WIDEST.steps),
         seconds=inner.whole("seconds", default=usual.seconds, least=10, most=WIDEST.seconds),
         agent_seconds=inner.whole("agent_seconds", default=usual.agent_seconds, least=1, most=WIDEST.agent_seconds),

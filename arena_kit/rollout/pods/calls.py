@@ -13,9 +13,8 @@ from arena_kit.cluster.streams import OUTPUT, Stream
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.pods.manifest import WORLD
-from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
+from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran, output_text
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.text import plain_text
 
 LOOK_SECONDS = 1.0
 """How old what is known about the pod may be."""
@@ -84,7 +83,7 @@ class PodCalls:
     def log(self, container: str) -> str:
         """See Containers."""
         with contextlib.suppress(SandboxError):
-            return _cleaned(self._cluster.log_end(self.name, container))
+            return output_text(self._cluster.log_end(self.name, container))
         return ""
 
     def run(
@@ -93,28 +92,28 @@ class PodCalls:
         """See Containers."""
         given = ["env", *(f"{name}={value}" for name, value in environment.items())] if environment else []
         with self._started(container, [*given, *command]) as stream:
-            output = Output(stream)
+            output = PodOutput(stream)
             while output.more(deadline):
                 pass
-            return Ran(UNENDED if stream.status is None else stream.status, _cleaned(output.said))
+            return Ran(UNENDED if stream.status is None else stream.status, output_text(output.said))
 
     @contextlib.contextmanager
-    def follow(self, container: str, command: Sequence[str]) -> Iterator[Output]:
+    def follow(self, container: str, command: Sequence[str]) -> Iterator[PodOutput]:
         """See Containers."""
         with self._started(container, command) as stream:
-            yield Output(stream)
+            yield PodOutput(stream)
 
     @contextlib.contextmanager
     def archive(self, container: str, path: str, *, deadline: float) -> Iterator[Iterator[bytes]]:
         """See Containers. Services need `tar` in their image."""
         with self._started(container, self._packing(container, path)) as stream:
-            output = Output(stream)
+            output = PodOutput(stream)
             yield _pieces(stream, output, deadline)
             left = REST_BYTES
             while not stream.is_over and left > 0 and time.monotonic() < deadline:
                 left -= len(stream.take(deadline)[1])
         if stream.status != 0:
-            why = _cleaned(output.said)[:300]
+            why = output_text(output.said)[:300]
             raise ExportRefused(f"The service has no file {path} to export. {why}".strip(), code="export_failed")
 
     def relay(self, container: str, command: Sequence[str]) -> Stream:
@@ -139,7 +138,7 @@ class PodCalls:
         return ["tar", "-c", "-f", "-", "-C", parent or "/", "--", name or "."]
 
 
-class Output:
+class PodOutput:
     """The output of a command on both its streams, of which the end is kept."""
 
     def __init__(self, stream: Stream) -> None:
@@ -159,7 +158,7 @@ class Output:
         return not self.is_over
 
 
-def _pieces(stream: Stream, output: Output, deadline: float) -> Iterator[bytes]:
+def _pieces(stream: Stream, output: PodOutput, deadline: float) -> Iterator[bytes]:
     """Yield what a command prints, and keep what it complains about."""
     while not stream.is_over:
         if time.monotonic() > deadline:
@@ -169,7 +168,3 @@ def _pieces(stream: Stream, output: Output, deadline: float) -> Iterator[bytes]:
             yield data
         else:
             output.said = (output.said + data)[-OUTPUT_BYTES:]
-
-
-def _cleaned(output: bytes) -> str:
-    return plain_text(output[-OUTPUT_BYTES:].decode(errors="replace")).strip()

@@ -7,11 +7,11 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from arena_kit.cluster.client import ApiCluster
-from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.cluster.manifest import CLAIM, Tenant
 from arena_kit.rollout.pods.manifest import WORLD, WorldPod
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Beside
+from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Extras
 
 CLAIM_LABEL = "arena.claim"
 """Names the claim that a world is for, among the labels of `PodWorlds.open`."""
@@ -20,10 +20,10 @@ CLAIM_LABEL = "arena.claim"
 class PodWorlds:
     """Makes worlds in pods. The cluster's scheduler reserves what they need."""
 
-    def __init__(self, site: Site, *, browser_image: str, kubeconfig: str = "") -> None:
+    def __init__(self, tenant: Tenant, *, browser_image: str, kubeconfig: str = "") -> None:
         """browser_image: by digest. Raises PlatformFault if there is no cluster."""
-        self._site, self._browser_image = site, browser_image
-        self.cluster = ApiCluster(site, kubeconfig=kubeconfig)
+        self._tenant, self._browser_image = tenant, browser_image
+        self.cluster = ApiCluster(tenant, kubeconfig=kubeconfig)
 
     def open(
         self,
@@ -31,17 +31,17 @@ class PodWorlds:
         *,
         seconds: float,
         labels: Mapping[str, str] | None = None,
-        beside: Beside = NOTHING,
+        extras: Extras = NOTHING,
     ) -> PodWorld:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the cluster may remove the world. labels: with the claim that it is for; a world
-        without one, as of a command, is left alone by reapers. beside: what is in the pod besides the services.
+        without one, as of a command, is left alone by reapers. extras: what is in the pod besides the services.
         """
         token, given = uuid.uuid4().hex, labels or {}
-        pod = WorldPod(package, token, given.get(CLAIM_LABEL, token), seconds, beside, self._browser_image)
+        pod = WorldPod(package, token, given.get(CLAIM_LABEL, token), seconds, extras, self._browser_image)
         over_at = f"{time.time() + seconds:.0f}"
-        world = PodWorld(self.cluster, self._site, pod, {**given, DEADLINE_LABEL: over_at})
+        world = PodWorld(self.cluster, self._tenant, pod, {**given, DEADLINE_LABEL: over_at})
         try:
             world.come_up()
             world.provision(time.monotonic() + PROVISION_SECONDS)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from arena_kit.cluster import manifest as pods
-from arena_kit.cluster.manifest import MIB, Site
+from arena_kit.cluster.manifest import MIB, Tenant
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser import container as browser
 from arena_kit.rollout.browser.folder import CHANNEL, ENVIRONMENT, SOCKET, START
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
 from arena_kit.rollout.worlds.walls import LOOPBACK, SHARED_BYTES
-from arena_kit.rollout.worlds.world import PAUSE, Beside
+from arena_kit.rollout.worlds.world import PAUSE, Extras
 from arena_kit.sandbox.docker import TMP, TMP_BYTES
 
 WORLD = "arena/world"
@@ -26,7 +26,7 @@ GRACE_SECONDS = 1
 WATCHER, PLAYER, PLAYER_FOLDER, BROWSER_FOLDER = "watcher", "player", "/channel-player", "/channel-browser"
 """Names of containers, and the folders of their sockets in the watcher's container."""
 OWN = {PAUSE: WATCHER, front.NAME: "front", browser.NAME: "browser"}
-"""Names in the pod of the containers that a world knows by names that no service can have."""
+"""Names in the pod of the containers that a world has under names that no service can have."""
 SERVICE = "service-"
 """Begins the names of the services' containers."""
 GO = "/arena/go"
@@ -48,7 +48,7 @@ class WorldPod:
     token: str
     claim: str
     seconds: float
-    beside: Beside
+    extras: Extras
     browser_image: str = ""
 
     @property
@@ -58,64 +58,64 @@ class WorldPod:
 
 
 def container_of(name: str) -> str:
-    """Return the name in the pod of a container that the world knows by this name."""
+    """Return the name in the pod of a container that the world has under this name."""
     return OWN.get(name) or f"{SERVICE}{name}"
 
 
-def world_manifest(world: WorldPod, site: Site) -> dict[str, Any]:
+def world_manifest(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     """Return the Job of a world. Raises PlatformFault for a package that no cluster can start."""
-    labels = {pods.COMPONENT: "world", pods.CLAIM: world.claim, pods.SITE: site.id, WORLD: world.token}
-    pod = _pod(world, site)
-    return pods.job_manifest(world.name, labels, pod, site, seconds=world.seconds, finished_seconds=FORGOTTEN_SECONDS)
+    labels = {pods.COMPONENT: "world", pods.CLAIM: world.claim, pods.TENANT: tenant.id, WORLD: world.token}
+    pod = _pod(world, tenant)
+    return pods.job_manifest(world.name, labels, pod, tenant, seconds=world.seconds, ttl_seconds=FORGOTTEN_SECONDS)
 
 
-def _pod(world: WorldPod, site: Site) -> dict[str, Any]:
-    package, beside = world.package, world.beside
+def _pod(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
+    package, extras = world.package, world.extras
     names = [built.service.name for built in package.services]
     return {
-        **pods.pod_settings(site, has_gpus=beside.player is not None and beside.player.limits.gpu_count > 0),
+        **pods.pod_settings(tenant, has_gpus=extras.player is not None and extras.player.limits.gpu_count > 0),
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "hostAliases": [{"ip": LOOPBACK, "hostnames": names}],
-        "initContainers": [_prepare(world, site)],
+        "initContainers": [_prepare(world, tenant)],
         "containers": [
-            _watcher(site, beside),
+            _watcher(tenant, extras),
             *(_service(built) for built in package.services),
-            *([_front(package, site)] if package.front else []),
-            *([_browser(world.browser_image)] if beside.has_browser else []),
-            *([] if beside.player is None else [_player(world, site)]),
+            *([_front(package, tenant)] if package.front else []),
+            *([_browser(world.browser_image)] if extras.has_browser else []),
+            *([] if extras.player is None else [_player(world, tenant)]),
         ],
         "volumes": [
             pods.folder_volume("go", 1 * MIB),
             pods.folder_volume(pods.NOTHING, 1 * MIB),
             *(pods.memory_volume(name, size) for built in package.services for name, size in _tmpfs(built).values()),
             *([pods.folder_volume("front", 1024 * MIB)] if package.front else []),
-            *(_volumes("browser", browser.TMP_BYTES) if beside.has_browser else []),
-            *([] if beside.player is None else _volumes("player", TMP_BYTES)),
+            *(_volumes("browser", browser.TMP_BYTES) if extras.has_browser else []),
+            *([] if extras.player is None else _volumes("player", TMP_BYTES)),
         ],
     }
 
 
-def _prepare(world: WorldPod, site: Site) -> dict[str, Any]:
+def _prepare(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     """Return the container that fills the folders of browser and player before they start."""
-    browsers = ["--browser", BROWSER_FOLDER] if world.beside.has_browser else []
-    players = ["--player", PLAYER_FOLDER] if world.beside.player is not None else []
+    browsers = ["--browser", BROWSER_FOLDER] if world.extras.has_browser else []
+    players = ["--player", PLAYER_FOLDER] if world.extras.player is not None else []
     return pods.container(
         "prepare",
-        site.referee_image,
+        tenant.referee_image,
         # What Python compiles the servers in; nothing else uses it yet.
-        [*_channels(world.beside), pods.mount("go", TMP)],
+        [*_channels(world.extras), pods.mount("go", TMP)],
         command=["python3", "-m", "arena_kit.rollout.pods.prepare"],
         args=[*browsers, *players, *map(_plain, world.package.origins)],
         resources=_takes(128 * MIB, cpu=1.0),
     )
 
 
-def _watcher(site: Site, beside: Beside) -> dict[str, Any]:
+def _watcher(tenant: Tenant, extras: Extras) -> dict[str, Any]:
     """Return the container in which the arena lets services go, looks at ports and relays sockets."""
     return pods.container(
         WATCHER,
-        site.referee_image,
-        [pods.mount("go", GO), *_channels(beside)],
+        tenant.referee_image,
+        [pods.mount("go", GO), *_channels(extras)],
         command=["python3", "-I", "-S", "-c", WATCH_PROGRAM],
         workingDir="/",
         resources=_takes(192 * MIB, cpu=1.0),
@@ -147,10 +147,10 @@ def _service(built: BuiltService) -> dict[str, Any]:
     )
 
 
-def _front(package: BuiltPackage, site: Site) -> dict[str, Any]:
+def _front(package: BuiltPackage, tenant: Tenant) -> dict[str, Any]:
     return pods.container(
         OWN[front.NAME],
-        site.referee_image,
+        tenant.referee_image,
         [pods.mount("front", _LOGS)],
         command=["python3", "-I", "-S", "-c", front.PROGRAM.read_text(encoding="utf-8")],
         args=[str(front.PORT), front.LOG, *map(_plain, package.origins)],
@@ -180,11 +180,11 @@ def _browser(image: str) -> dict[str, Any]:
     )
 
 
-def _player(world: WorldPod, site: Site) -> dict[str, Any]:
-    assert world.beside.player is not None
-    uid = pods.pod_player_uid(world.token) if site.host_users else pods.FIRST_OWN_UID
+def _player(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
+    assert world.extras.player is not None
+    uid = pods.pod_player_uid(world.token) if tenant.host_users else pods.FIRST_OWN_UID
     return pods.player_container(
-        world.beside.player, name=PLAYER, uid=uid, cpu=100, channel="channel-player", tmp="tmp-player"
+        world.extras.player, name=PLAYER, uid=uid, cpu=100, channel="channel-player", tmp="tmp-player"
     )
 
 
@@ -217,10 +217,10 @@ def _volumes(name: str, tmp_bytes: int) -> list[dict[str, Any]]:
     return [pods.folder_volume(f"channel-{name}", 16 * MIB), pods.memory_volume(f"tmp-{name}", tmp_bytes)]
 
 
-def _channels(beside: Beside) -> list[dict[str, Any]]:
+def _channels(extras: Extras) -> list[dict[str, Any]]:
     """Return the folders of sockets, as the arena's own containers have them."""
-    browsers = [pods.mount("channel-browser", BROWSER_FOLDER)] if beside.has_browser else []
-    return [*browsers, *([] if beside.player is None else [pods.mount("channel-player", PLAYER_FOLDER)])]
+    browsers = [pods.mount("channel-browser", BROWSER_FOLDER)] if extras.has_browser else []
+    return [*browsers, *([] if extras.player is None else [pods.mount("channel-player", PLAYER_FOLDER)])]
 
 
 def _plain(value: str) -> str:

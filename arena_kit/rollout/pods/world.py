@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from arena_kit.cluster.client import ApiCluster, JobRefused
-from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.manifest import Tenant
 from arena_kit.cluster.status import Ended, Waiting, status_of
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser.container import NAME as BROWSER
@@ -51,18 +51,18 @@ class PodWorld(World):
     cluster those whose time is over.
     """
 
-    def __init__(self, cluster: ApiCluster, site: Site, pod: WorldPod, labels: Mapping[str, str]) -> None:
-        self._cluster, self._site, self._pod = cluster, site, pod
+    def __init__(self, cluster: ApiCluster, tenant: Tenant, pod: WorldPod, labels: Mapping[str, str]) -> None:
+        self._cluster, self._tenant, self._pod = cluster, tenant, pod
         self._pod_calls = PodCalls(cluster, pod.token, OWN.values())
         super().__init__(pod.package, pod.token, labels, self._pod_calls)
         self._containers[PAUSE] = WATCHER
         self._is_removed = False
         self._player = RelayedChannel(self._pod_calls, WATCHER, PLAYER_FOLDER)
-        self.has_player = pod.beside.player is not None
+        self.has_player = pod.extras.player is not None
 
     def come_up(self) -> None:
         """Make the pod, and wait until its containers run. Raises NoRoom if the cluster has no room for it now."""
-        manifest = world_manifest(self._pod, self._site)
+        manifest = world_manifest(self._pod, self._tenant)
         try:
             self._cluster.create(manifest)
         except JobRefused as refusal:
@@ -147,7 +147,7 @@ class PodWorld(World):
             return Waiting(fault.code, str(fault))
 
     def _reason(self) -> Waiting:
-        """Return why the pod waits, as far as its cluster says. Raises PlatformFault once it has ended."""
+        """Return why the pod waits, as far as its cluster reports it. Raises PlatformFault once it has ended."""
         if not (job := self._cluster.job(self._pod.name)):
             # E.g. because its claim was lost, and a reaper has taken it for a leftover.
             raise PlatformFault("The Job of the world was removed from outside.", code="world_lost")

@@ -1,4 +1,4 @@
-"""Makes a HAR file (HTTP Archive 1.2) of the requests that the browser has told. It holds no bodies of answers."""
+"""Makes a HAR file (HTTP Archive 1.2) of the requests that the browser has reported. It holds no bodies of answers."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.values.strict_json import canonical
 from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.zips import zip_bytes
 
 RECORD, VERDICTS, EXPORT, WORLD_LOG = "rollout.json", "verdicts.jsonl", "export.zip", "world.log"
 CHANGES = "changes.json"
@@ -31,7 +31,7 @@ MOST_RECORD_BYTES = 64 << 20
 
 
 class RecordRefused(Refused):
-    """A folder that holds no record of a rollout, or one that is not what it says."""
+    """A folder that holds no record of a rollout, or a wrong one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def record_write(
         "cost_micros": facts.cost_micros,
     }
     (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
-    (folder / EXPORT).write_bytes(_packed(attempt.files))
+    (folder / EXPORT).write_bytes(zip_bytes(attempt.files.items()))
     changes_write(folder, package, attempt.files)
     verdict_add(folder, attempt.verdict, FIRST)
     return record
@@ -176,14 +176,6 @@ def steps_in(folder: Path) -> list[dict[str, Any]]:
     else:
         text = (folder / RUNNING).read_text(encoding="utf-8") if (folder / RUNNING).exists() else ""
     return [json.loads(line) for line in text.splitlines()]
-
-
-def _packed(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return packed.getvalue()
 
 
 def export_read(path: Path, hashes: Mapping[str, str]) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from arena_kit.rollout.browser.observation import Observation, Seen
+from arena_kit.rollout.browser.observation import PageObservation, Seen
 from arena_kit.rollout.exports.requests import address_of
 from arena_kit.rollout.recording.har import har_bytes
 from arena_kit.rollout.recording.steps import Step, snapshot_sha256
@@ -70,7 +70,7 @@ class Recorder:
         known = [number for number in numbers if isinstance(number, int)]
         return (min(known), max(known)) if known else ()
 
-    def page(self, observation: Observation, number: int) -> tuple[str, str]:
+    def page(self, observation: PageObservation, number: int) -> tuple[str, str]:
         """Keep what an agent saw before a step; return the names of snapshot and picture, empty without."""
         sha256 = snapshot_sha256(observation.snapshot)
         if sha256 and sha256 not in self._known:
@@ -91,7 +91,7 @@ class Recorder:
         return har_bytes(self._requests, lost=self._lost)
 
     def outside(self, origins: Collection[str]) -> list[Mapping[str, Any]]:
-        """Return the requests so far that went to none of these origins, as far as the browser tells."""
+        """Return the requests so far that went to none of these origins, as far as the browser reports them."""
         return [each for each in self._requests if address_of(str(each.get("url"))).origin not in origins]
 
     def har_write(self, har: bytes, name: str = HAR) -> None:

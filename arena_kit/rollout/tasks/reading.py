@@ -1,4 +1,4 @@
-"""Reads one task of a file; what is wrong with it is said in sentences that name the key."""
+"""Reads one task of a file; sentences that name the key report what is wrong with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
 from arena_kit.rollout.checks.kinds import check_read, guard_read
 from arena_kit.rollout.checks.values import FormatCheck, answer_equals
 from arena_kit.rollout.exports.requests import address_of
-from arena_kit.rollout.tasks.task import MOST_COST, WIDEST, Difficulty, Limits, Split, Task
+from arena_kit.rollout.tasks.task import MOST_COST, WIDEST, Difficulty, RolloutLimits, Split, Task
 from arena_kit.rollout.values.actions import ENDINGS, Action, ActionRefused, action_read
 from arena_kit.rollout.values.equality import shown
 from arena_kit.rollout.values.fields import Fields
@@ -37,7 +37,7 @@ class Rules:
     """
 
     environment: str = ""
-    limits: Limits | None = None
+    limits: RolloutLimits | None = None
     logins: Sequence[str] | None = None
     origins: Sequence[str] | None = None
 
@@ -151,14 +151,14 @@ def _login(fields: Fields, rules: Rules) -> str:
     return login
 
 
-def _limits(fields: Fields, rules: Rules, key: str) -> Limits:
-    usual = rules.limits or Limits()
+def _limits(fields: Fields, rules: Rules, key: str) -> RolloutLimits:
+    usual = rules.limits or RolloutLimits()
     value = fields.object("limits")
     if value is None:
         return usual
     inner = Fields(value, f"{fields.path}.limits", fields.flaws)
     cost = inner.number("cost", default=MOST_COST, least=0.0, most=MOST_COST, above=True) if "cost" in inner else None
-    found = Limits(
+    found = RolloutLimits(
         steps=inner.whole("steps", default=usual.steps, least=1, most=WIDEST.steps),
         seconds=inner.whole("seconds", default=usual.seconds, least=10, most=WIDEST.seconds),
         agent_seconds=inner.whole("agent_seconds", default=usual.agent_seconds, least=1, most=WIDEST.agent_seconds),
@@ -171,7 +171,7 @@ def _limits(fields: Fields, rules: Rules, key: str) -> Limits:
     return found
 
 
-def _check_limits(fields: Fields, asked: Limits, allowed: Limits, key: str) -> None:
+def _check_limits(fields: Fields, asked: RolloutLimits, allowed: RolloutLimits, key: str) -> None:
     """Add a flaw for each limit that is wider than that of the package."""
     values, most = asdict(asked), asdict(allowed)
     for name, value in values.items():

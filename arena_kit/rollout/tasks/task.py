@@ -38,7 +38,7 @@ class Difficulty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RolloutLimits:
     """When a rollout ends without its agent. seconds: by the clock. agent_seconds: the agent's own.
 
     cost_micros: millionths of the unit that models are paid in; None for none of the task's own.
@@ -52,7 +52,7 @@ class Limits:
 
 
 MOST_COST = 1_000
-WIDEST = Limits(1_000, 7_200, 7_200, 20_000_000, MOST_COST * 1_000_000)
+WIDEST = RolloutLimits(1_000, 7_200, 7_200, 20_000_000, MOST_COST * 1_000_000)
 """The most that a package may allow."""
 
 
@@ -77,7 +77,7 @@ class Task:
     guards: tuple[Guard, ...] = ()
     expect: str = SUCCESS
     pass_score: float = 1.0
-    limits: Limits = field(default_factory=Limits)
+    limits: RolloutLimits = field(default_factory=RolloutLimits)
     tags: tuple[str, ...] = ()
     difficulty: Difficulty | None = None
     split: Split = Split.PRACTICE

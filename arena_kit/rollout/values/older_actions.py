@@ -94,7 +94,7 @@ _NAMED_KEYS = {
 
 
 def _keys(keys: str) -> str:
-    """Return keys such as `control+a` by the names that browsers know."""
+    """Return keys such as `control+a` by the names that browsers use."""
     return "+".join(_NAMED_KEYS.get(key.strip().lower(), key.strip()) for key in keys.split("+"))
 
 

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from arena_kit.text import plain_text
+
 OUTPUT_BYTES = 64 << 10
 """Output of a command, and of a service's log, of which the end is kept."""
 UNENDED = -1
@@ -63,3 +65,8 @@ class Containers(Protocol):
 
     def close(self) -> None:
         """Close all connections."""
+
+
+def output_text(output: bytes) -> str:
+    """Return the end of an output as people may read it."""
+    return plain_text(output[-OUTPUT_BYTES:].decode(errors="replace")).strip()

@@ -26,8 +26,8 @@ FILE_BYTES = 1 << 20
 class DockerWorld(World):
     """A world whose containers join the network of a pause container.
 
-    Clean-up needs no `finally`: when this process dies, the kernel opens the lease, and the next `Worlds.reap` of any
-    process with the same folder removes the containers.
+    Clean-up needs no `finally`: when this process dies, the kernel opens the lease, and the next `DockerWorlds.reap` of
+    any process with the same folder removes the containers.
     """
 
     def __init__(self, package: BuiltPackage, lease: LockFile, labels: Mapping[str, str], pause_image: str) -> None:

@@ -17,8 +17,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import NoEngine, connect
 from arena_kit.image.streams import archive_pieces, command_stream
 from arena_kit.rollout.exports.state import ExportRefused
-from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
-from arena_kit.text import plain_text
+from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran, output_text
 
 _HEADER_BYTES = 8
 _CONFLICT = 409
@@ -52,7 +51,7 @@ class Engine:
     def log(self, container: str) -> str:
         """Return the end of what a service has printed; empty if the engine does not say."""
         with contextlib.suppress(PlatformFault), errors():
-            return _cleaned(self.client.api.logs(container, tail=500))
+            return output_text(self.client.api.logs(container, tail=500))
         return ""
 
     def run(
@@ -69,11 +68,11 @@ class Engine:
                 while output.more(deadline):
                     pass
             if not output.is_over:
-                return Ran(UNENDED, _cleaned(output.said))
-            # The streams may close a little before the engine knows the status.
+                return Ran(UNENDED, output_text(output.said))
+            # The streams may close a little before the engine has the status.
             while (status := self.client.api.exec_inspect(made)["ExitCode"]) is None and time.monotonic() < deadline:
                 time.sleep(0.01)
-            return Ran(UNENDED if status is None else int(status), _cleaned(output.said))
+            return Ran(UNENDED if status is None else int(status), output_text(output.said))
 
     @contextlib.contextmanager
     def follow(self, container: str, command: Sequence[str]) -> Iterator[Output]:
@@ -208,7 +207,3 @@ def _until(pieces: Iterator[bytes], deadline: float) -> Iterator[bytes]:
         if time.monotonic() > deadline:
             raise PlatformFault("The export takes too long.", code="export_failed")
         yield piece
-
-
-def _cleaned(output: bytes) -> str:
-    return plain_text(output[-OUTPUT_BYTES:].decode(errors="replace")).strip()

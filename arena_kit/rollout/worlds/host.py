@@ -22,7 +22,7 @@ from arena_kit.rollout.worlds.world import (
     PAUSE,
     PROVISION_SECONDS,
     WORLD_LABEL,
-    Beside,
+    Extras,
 )
 
 MOST_WRITTEN_BYTES = 4 << 30
@@ -30,7 +30,7 @@ MOST_WRITTEN_BYTES = 4 << 30
 worlds that write more are removed by the next reaping."""
 
 
-class Worlds:
+class DockerWorlds:
     """Makes worlds on this host's Docker engine."""
 
     def __init__(self, folder: Path, *, memory_bytes: int, pause_image: str) -> None:
@@ -47,17 +47,17 @@ class Worlds:
         *,
         seconds: float,
         labels: Mapping[str, str] | None = None,
-        beside: Beside = NOTHING,
+        extras: Extras = NOTHING,
     ) -> DockerWorld:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
-        beside: what joins the world later, such as a browser.
+        extras: what joins the world later, such as a browser.
         """
         deadline = time.monotonic() + PROVISION_SECONDS
         own = {ARENA_LABEL: self._leases.name, DEADLINE_LABEL: f"{time.time() + seconds:.0f}"}
         own_bytes = PAUSE_BYTES + (FRONT_BYTES if package.front else 0)
-        lease = self._leases.take(package.memory_bytes + own_bytes + beside.memory_bytes)
+        lease = self._leases.take(package.memory_bytes + own_bytes + extras.memory_bytes)
         try:
             world = DockerWorld(package, lease, {**(labels or {}), **own}, self._pause_image)
         except BaseException:

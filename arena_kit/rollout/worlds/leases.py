@@ -25,7 +25,7 @@ _NAME, _MUTEX = "name", "mutex"
 
 
 class NoRoom(PlatformFault):
-    """The host has no memory left for another world now; the work waits. The message says what is in use."""
+    """The host has no memory left for another world now; the work waits. The message lists what is in use."""
 
 
 class Leases:

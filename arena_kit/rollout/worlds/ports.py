@@ -1,4 +1,4 @@
-"""Which ports of a world accept connections, as one command in its network tells."""
+"""Which ports of a world accept connections, as one command in its network reports."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _service(found: Mapping[str, Any]) -> BuiltService:
         Service(**service, health=HealthCheck(**health)),
         found["image"],
         found["environment"],
-        # Of a version that knew no clusters.
+        # A version before clusters has stored it.
         found.get("user", ""),
         found.get("reference", ""),
     )

@@ -55,7 +55,7 @@ Options = Callable[[str, Mapping[str, str], str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Extras:
     """The container that joins a world after its services. memory_bytes: of all of it. has_browser: whether a browser
     is part of it.
 
@@ -67,7 +67,7 @@ class Beside:
     player: PodPlayerSpec | None = None
 
 
-NOTHING = Beside()
+NOTHING = Extras()
 
 
 class World(ABC):

@@ -9,13 +9,13 @@ import pytest
 
 from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.check import BEYOND, NOT_IN_PODS, network_findings, rights_findings, wall_findings
-from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.manifest import Tenant
 from arena_kit.cluster.rights import LOT_RIGHTS, Right
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.probes.walls import WALLS
 from arena_kit.tests.cluster.doubles import ClusterDouble
 
-SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+TENANT = Tenant(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 
 
 class EndingCluster(ClusterDouble):
@@ -71,7 +71,7 @@ def test_a_driver_without_a_right_says_which() -> None:
 def test_what_the_network_lets_out_is_told() -> None:
     printed = json.dumps({"the API server": "reached", "a token of the API": "refused: none"})
     cluster = EndingCluster([printed])
-    found = network_findings(cluster, SITE)  # type: ignore[arg-type]
+    found = network_findings(cluster, TENANT)  # type: ignore[arg-type]
     assert [(finding.tried, finding.held) for finding in found] == [
         ("the API server", False),
         ("a token of the API", True),
@@ -84,7 +84,7 @@ def test_what_the_network_lets_out_is_told() -> None:
 @pytest.mark.parametrize("cluster", [EndingCluster([]), EndingCluster([], is_disrupted=True)])
 def test_silence_and_a_lost_pod_are_no_answers(cluster: EndingCluster) -> None:
     with pytest.raises(SandboxError):
-        network_findings(cluster, SITE)  # type: ignore[arg-type]
+        network_findings(cluster, TENANT)  # type: ignore[arg-type]
     assert not cluster.made
 
 

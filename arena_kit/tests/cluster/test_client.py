@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from arena_kit.cluster import client as calls
-from arena_kit.cluster.answers import body_of
 from arena_kit.cluster.client import ApiCluster, JobRefused
 from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
-from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.manifest import Tenant
+from arena_kit.cluster.replies import body_of
 from arena_kit.sandbox.base import SandboxUnavailable
 
 pytest.importorskip("kubernetes")
-SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+TENANT = Tenant(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 CONFIG = """
 apiVersion: v1
 kind: Config
@@ -35,7 +35,7 @@ contexts: [{{name: test, context: {{cluster: test, user: test}}}}]
 def api(folder: Path, port: int) -> ApiCluster:
     config = folder / "kubeconfig"
     config.write_text(CONFIG.format(port=port))
-    return ApiCluster(SITE, kubeconfig=str(config))
+    return ApiCluster(TENANT, kubeconfig=str(config))
 
 
 @contextmanager
@@ -127,7 +127,7 @@ class Trickle:
 
 def test_an_answer_that_only_trickles_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(100))
-    monkeypatch.setattr("arena_kit.cluster.answers.time.monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("arena_kit.cluster.replies.time.monotonic", lambda: float(next(now)))
     answer = Trickle()
     with pytest.raises(TimeoutError):
         body_of(answer, 10.0)
@@ -136,7 +136,7 @@ def test_an_answer_that_only_trickles_ends(monkeypatch: pytest.MonkeyPatch) -> N
 
 ASKED = lot_manifest(
     LotJob("duel", 1, 1, "0123abcd", "{}", (), 60.0),
-    replace(SITE, queue="players", runtime_class="gvisor", host_users=False),
+    replace(TENANT, queue="players", runtime_class="gvisor", host_users=False),
 )
 
 

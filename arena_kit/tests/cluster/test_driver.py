@@ -14,10 +14,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from arena_kit.cluster.client import JobRefused
 from arena_kit.cluster.lots.driver import GONE_AFTER_LISTS, UNREADABLE_AFTER, Driver
-from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.cluster.manifest import CLAIM, Tenant
 from arena_kit.tests.cluster.doubles import ClusterDouble, Row, RowsDouble
 
-SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+TENANT = Tenant(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 
 
 class World:
@@ -31,7 +31,7 @@ class World:
         self.drivers = [self.driver(1), self.driver(2)]
 
     def driver(self, owner: int) -> Driver:
-        return Driver(RowsDouble(self.table, owner), self.cluster, SITE, self.jobs_max, lambda: self.now)
+        return Driver(RowsDouble(self.table, owner), self.cluster, TENANT, self.jobs_max, lambda: self.now)
 
     def tick(self, number: int = 0) -> None:
         self.now += 5.0
@@ -69,7 +69,7 @@ def test_a_lot_is_started_followed_and_finished(world: World) -> None:
     world.tick()
     assert len(only(world).results) == 1
     assert not world.cluster.made
-    assert not world.drivers[0].held
+    assert not world.drivers[0].claimed
 
 
 def test_a_claim_may_play_a_second_lot(world: World) -> None:
@@ -187,7 +187,7 @@ def test_an_api_that_is_listed_but_takes_no_job_costs_no_attempt() -> None:
     for _ in range(50):
         world.tick()
     assert faults(world) == 0
-    assert len(world.drivers[0].held) == 1
+    assert len(world.drivers[0].claimed) == 1
     assert world.drivers[0].trouble
     world.cluster.takes_nothing = False
     world.tick()
@@ -342,7 +342,7 @@ class Season(RuleBasedStateMachine):
                 break
         assert [len(row.results) for row in self.world.table] == [1] * len(self.world.table)
         assert not self.world.cluster.made
-        assert not any(driver.held for driver in self.world.drivers)
+        assert not any(driver.claimed for driver in self.world.drivers)
 
 
 TestSeason = Season.TestCase
@@ -355,7 +355,7 @@ def test_drivers_of_two_clusters_share_the_rows_and_one_takes_over_what_the_othe
     clock = [0.0]
 
     def driver(cluster: ClusterDouble, owner: int) -> Driver:
-        return Driver(RowsDouble(table, owner), cluster, SITE, 3, lambda: clock[0])
+        return Driver(RowsDouble(table, owner), cluster, TENANT, 3, lambda: clock[0])
 
     def tick(driver: Driver) -> None:
         clock[0] += 5.0

@@ -12,14 +12,14 @@ import pytest
 
 from arena_kit.cluster.client import ApiCluster, JobRefused
 from arena_kit.cluster.lots.driver import Driver
-from arena_kit.cluster.manifest import CLAIM, Site
-from arena_kit.cluster.manifest import SITE as SITE_LABEL
+from arena_kit.cluster.manifest import CLAIM, Tenant
+from arena_kit.cluster.manifest import TENANT as TENANT_LABEL
 from arena_kit.ranking.standings import DuelResult, Standing, standings
 from arena_kit.tests.cluster.api import ClusterApi, Fault
 from arena_kit.tests.cluster.doubles import ClusterDouble, Row, RowsDouble
 
 pytest.importorskip("kubernetes")
-SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+TENANT = Tenant(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 FOREIGN = "arena-duel-1-1-other-1"
 
 
@@ -37,7 +37,7 @@ class Season:
         self.counted: Counter[str] = Counter()
         self.drivers: dict[int, Driver] = {}
         self.kubeconfig = ""
-        self.cluster.create({"metadata": {"name": FOREIGN, "labels": {SITE_LABEL: "other", CLAIM: "other"}}})
+        self.cluster.create({"metadata": {"name": FOREIGN, "labels": {TENANT_LABEL: "other", CLAIM: "other"}}})
 
     @contextmanager
     def begun(self, folder: Path) -> Iterator[None]:
@@ -47,9 +47,9 @@ class Season:
             yield
 
     def start(self, owner: int) -> None:
-        api = ApiCluster(SITE, kubeconfig=self.kubeconfig)
+        api = ApiCluster(TENANT, kubeconfig=self.kubeconfig)
         rows = RowsDouble(self.table, owner)
-        self.drivers[owner] = Driver(rows, api, SITE, self.jobs_max, lambda: self.now)
+        self.drivers[owner] = Driver(rows, api, TENANT, self.jobs_max, lambda: self.now)
 
     def fault(self) -> Fault | None:
         if self.dice.random() >= self.rate:
@@ -113,7 +113,7 @@ class Season:
         self.rate = 0.0
         for _ in range(400):
             self.step()
-            if self.is_over() and not any(driver.held for driver in self.drivers.values()):
+            if self.is_over() and not any(driver.claimed for driver in self.drivers.values()):
                 return
 
 

@@ -13,27 +13,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena_kit.cluster.lots.manifest import LotJob, channel_of, lot_manifest
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.lot import Lot, LotPlayer
 
 GOLDEN = Path(__file__).with_name("golden") / "lot.json"
 LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+TENANT = Tenant(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 PLAYERS = tuple(PodPlayerSpec(f"registry/player@sha256:{digit * 64}", Limits()) for digit in "bc")
 LOT = Lot("9f3c21ab44", tuple(LotPlayer(f"player-{n + 1}", channel_of(n), Limits()) for n in range(2)))
 JOB = LotJob("duel", 4711, 1, "9f3c21ab44", LOT.to_json(), PLAYERS, play_seconds=1800.0)
 
 
-def pod(job: LotJob = JOB, site: Site = SITE) -> dict[str, Any]:
-    spec: dict[str, Any] = lot_manifest(job, site)["spec"]["template"]["spec"]
+def pod(job: LotJob = JOB, tenant: Tenant = TENANT) -> dict[str, Any]:
+    spec: dict[str, Any] = lot_manifest(job, tenant)["spec"]["template"]["spec"]
     return spec
 
 
 def test_a_duel_is_this_job() -> None:
     """After an intended change, write the file anew and read the difference."""
-    assert lot_manifest(JOB, SITE) == json.loads(GOLDEN.read_text())
+    assert lot_manifest(JOB, TENANT) == json.loads(GOLDEN.read_text())
 
 
 def test_every_container_is_behind_all_walls() -> None:
@@ -66,7 +66,7 @@ def test_a_player_shares_a_folder_with_the_referee_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "key", "value"),
+    ("tenant", "key", "value"),
     [
         ({"runtime_class": "gvisor"}, "runtimeClassName", "gvisor"),
         ({"priority_class": "arena-duel"}, "priorityClassName", "arena-duel"),
@@ -75,19 +75,19 @@ def test_a_player_shares_a_folder_with_the_referee_alone() -> None:
         ({"host_users": False}, "hostUsers", False),
     ],
 )
-def test_what_a_cluster_offers_is_asked_for(site: dict[str, Any], key: str, value: object) -> None:
+def test_what_a_cluster_offers_is_asked_for(tenant: dict[str, Any], key: str, value: object) -> None:
     assert key not in pod()
-    assert pod(site=replace(SITE, **site))[key] == value
+    assert pod(tenant=replace(TENANT, **tenant))[key] == value
 
 
 def test_the_users_of_a_pod_are_those_that_its_user_namespace_has() -> None:
-    containers = pod(site=replace(SITE, host_users=False))["containers"]
+    containers = pod(tenant=replace(TENANT, host_users=False))["containers"]
     users = [container["securityContext"]["runAsUser"] for container in containers]
     assert users == [65000, 60001, 60002]
 
 
 def test_a_queue_of_kueue_starts_the_job_itself() -> None:
-    manifest = lot_manifest(JOB, replace(SITE, queue="players"))
+    manifest = lot_manifest(JOB, replace(TENANT, queue="players"))
     assert manifest["spec"]["suspend"] is True
     assert manifest["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "players"
 
@@ -115,7 +115,7 @@ def test_a_gpu_is_requested_and_limited() -> None:
     count=st.integers(1, 6),
 )
 def test_names_and_labels_are_legal_for_any_lot(kind: str, number: int, attempt: int, claim: str, count: int) -> None:
-    manifest = lot_manifest(LotJob(kind, number, attempt, claim, "{}", PLAYERS[:1] * count, 60.0), SITE)
+    manifest = lot_manifest(LotJob(kind, number, attempt, claim, "{}", PLAYERS[:1] * count, 60.0), TENANT)
     name = manifest["metadata"]["name"]
     assert len(name) <= 63
     assert NAME.fullmatch(name)
@@ -127,7 +127,7 @@ def test_names_and_labels_are_legal_for_any_lot(kind: str, number: int, attempt:
 
 def test_the_same_lot_has_the_same_hash_and_another_has_another() -> None:
     def digest(job: LotJob) -> str:
-        value: str = lot_manifest(job, SITE)["metadata"]["annotations"]["arena/spec-sha256"]
+        value: str = lot_manifest(job, TENANT)["metadata"]["annotations"]["arena/spec-sha256"]
         return value
 
     assert digest(JOB) == digest(replace(JOB))

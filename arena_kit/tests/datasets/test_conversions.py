@@ -17,7 +17,7 @@ from arena_kit.environment.record_archive import write_duel
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
-from arena_kit.referee.run import run_match
+from arena_kit.referee.play import run_match
 from arena_kit.tests.chance import Chance
 
 SPEC = get_spec("tic-tac-toe")

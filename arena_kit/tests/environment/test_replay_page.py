@@ -252,6 +252,6 @@ def test_a_classic_environment_is_drawn_with_its_own_pictures_and_nothing_from_e
     assert len(small.encode()) < len(page.encode()) - 300
     for module in (board, local_replay):
         monkeypatch.setattr(module, "can_clean", lambda: False)
-    local_replay.write_replay(local_replay.Replay(spec, record, FACTS), html=tmp_path / "match.html")
+    local_replay.write_replay(local_replay.LocalReplay(spec, record, FACTS), html=tmp_path / "match.html")
     assert 'id="board"' not in (tmp_path / "match.html").read_text()
     assert "install the package nh3" in capsys.readouterr().err

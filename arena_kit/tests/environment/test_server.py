@@ -33,8 +33,8 @@ from arena_kit.environment.server.client import (
 )
 from arena_kit.environment.server.frames import (
     Drawing,
-    Kind,
     RowStatus,
+    ServerKind,
     SteppedMatch,
     pack_resets,
     pack_states,
@@ -46,7 +46,7 @@ from arena_kit.environment.server.frames import (
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.frames import BadFrame
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.recheck.duels import verify_record
+from arena_kit.referee.recheck.duels import recheck_record
 from arena_kit.tests.corridors import at, evaluate, floats, sliding
 from arena_kit.tests.duels import play
 from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic, copied
@@ -206,13 +206,13 @@ def test_a_server_is_told_when_its_last_match_is_gone_and_ends_when_it_is_not_us
     monkeypatch.setattr(connection, "DROPPED_AT_ONCE", 2)
     del one, environment
     other.step({0: 0})
-    assert [frame[4] for frame in told] == [Kind.STEP], "one alone is not worth a frame"
+    assert [frame[4] for frame in told] == [ServerKind.STEP], "one alone is not worth a frame"
     spec.make()
     other.step({1: 0})
-    assert [frame[4] for frame in told] == [Kind.STEP, Kind.DROP], "told with the question that comes next"
+    assert [frame[4] for frame in told] == [ServerKind.STEP, ServerKind.DROP], "told with the question that comes next"
     told.pop(0)
     del other
-    assert [frame[4] for frame in told] == [Kind.DROP, Kind.DROP]
+    assert [frame[4] for frame in told] == [ServerKind.DROP, ServerKind.DROP]
 
     # One that is as good as over is not taken for a match that comes now, and one with a match goes on.
     clock = [time.monotonic()]
@@ -344,7 +344,7 @@ def test_records_of_earlier_rules_are_checked_by_these(tmp_path: Path) -> None:
         record = play(lambda asked: asked.good_answer(), spec=spec, matches=2).record
         assert record.environment == spec.id
         assert len(record.matches[0].actions) == stones
-        assert verify_record(spec, record) == []
+        assert recheck_record(spec, record) == []
 
 
 def test_a_server_gets_no_secrets_and_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,9 +420,9 @@ def test_a_seed_of_a_forged_record_is_no_crash() -> None:
     with pytest.raises(ValueError, match="does not fit"):
         spec.make().reset(1 << 80)
     record = play(lambda asked: asked.good_answer(), spec=spec, matches=2).record
-    assert verify_record(spec, record) == []
+    assert recheck_record(spec, record) == []
     forged = replace(record, matches=(replace(record.matches[0], seed=1 << 80), record.matches[1]))
-    assert "does not fit" in " ".join(map(str, verify_record(spec, forged)))
+    assert "does not fit" in " ".join(map(str, recheck_record(spec, forged)))
 
 
 def test_html_and_head_are_drawn_by_the_server() -> None:

@@ -17,7 +17,7 @@ from arena_kit.environment.protocol import BrokenEnvironment, Environment
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.solver import NotSolved, Solution, solver_of
-from arena_kit.referee.run import run_match
+from arena_kit.referee.play import run_match
 from arena_kit.tests.chance import Chance
 
 PLENTY = 1_000_000

@@ -143,7 +143,7 @@ def test_a_build_that_waits_for_another_ends_when_it_is_cancelled(monkeypatch: p
     monkeypatch.setattr(packages, "Installer", Taken)
     monkeypatch.setattr(packages, "_existing", lambda *_: None)
     monkeypatch.setattr(packages, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(packages, "NEWS_SECONDS", 0.0)
+    monkeypatch.setattr(packages, "LOOK_SECONDS", 0.0)
     with pytest.raises(Cancelled):
         package_image(
             cast(docker.DockerClient, None), "sha256:1", ("numpy",), base={}, prefix="test", network=Network(), log=log

@@ -18,7 +18,7 @@ from arena_kit.environment.server import connection
 from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
-from arena_kit.referee.recheck.duels import verify_record
+from arena_kit.referee.recheck.duels import recheck_record
 from arena_kit.tests.duels import PATIENT, faults, play
 from arena_kit.tests.environment.outside import FOLDERS
 from arena_kit.tests.fake import Asked, action
@@ -94,7 +94,7 @@ def test_a_solver_of_an_organiser_never_runs_in_this_process(tmp_path: Path) -> 
     openings = {match.actions[: match.opening_count] for match in duel.record.matches}
     assert len(openings) > 3
     assert not {(1,), (0, 0)} & openings, "8 stones are left after these"
-    assert verify_record(spec, duel.record) == []
+    assert recheck_record(spec, duel.record) == []
 
 
 @pytest.mark.parametrize(("does", "sentence"), [("os.abort()", "with the signal 6"), ("1 / 0", "ZeroDivisionError")])

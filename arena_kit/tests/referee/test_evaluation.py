@@ -14,7 +14,7 @@ from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import SENTENCES, PlayerFault
-from arena_kit.referee.run import run_episode, run_evaluation
+from arena_kit.referee.play import run_episode, run_evaluation
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, Kind
 from arena_kit.sandbox.base import Container, PlayerDidNotStart
 from arena_kit.sandbox.ending import Ending

@@ -13,7 +13,7 @@ import pytest
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.run import PlayedEvaluation, run_evaluation
+from arena_kit.referee.play import PlayedEvaluation, run_evaluation
 from arena_kit.tests.arenas import LIMITS, Arena
 from arena_kit.tests.corridors import CORRIDOR, SEEDS, SLIDER, evaluate, outline, rightwards
 from arena_kit.tests.fake import FakeContainer

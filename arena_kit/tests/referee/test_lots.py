@@ -16,9 +16,9 @@ from arena_kit.environment.records import Outcome, record_sha256
 from arena_kit.environment.registry import get_spec
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.lot import EvaluationPart
+from arena_kit.referee.output import MARK
 from arena_kit.referee.part import Failed, PlayedPart
-from arena_kit.referee.printed import MARK
-from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
+from arena_kit.referee.play import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.arenas import FIRST_VALID, Arena

@@ -19,8 +19,8 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.match import pair_seed
-from arena_kit.referee.recheck.duels import verify_record
-from arena_kit.referee.run import run_match
+from arena_kit.referee.play import run_match
+from arena_kit.referee.recheck.duels import recheck_record
 from arena_kit.referee.wire import Kind
 from arena_kit.tests.duels import FAST, at, first_valid, last_valid, mixed, outline, play
 from arena_kit.tests.environment.playing import GAMES
@@ -36,7 +36,7 @@ HASHES = {
 
 
 def faults_of(record: DuelRecord) -> list[str]:
-    return [str(mismatch) for mismatch in verify_record(CONNECT_FOUR, record)]
+    return [str(mismatch) for mismatch in recheck_record(CONNECT_FOUR, record)]
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_a_recheck_finds_an_opening_where_the_rules_have_none() -> None:
     record = play(mixed, last_valid, spec=plain, matches=2).record
     forged = replace(record.matches[0], opening_count=2)
 
-    found = verify_record(plain, replace(record, matches=(forged, record.matches[1])))
+    found = recheck_record(plain, replace(record, matches=(forged, record.matches[1])))
     assert "its opening is" in str(found[0])
     assert "not none, which its seed gives" in str(found[0])
 
@@ -166,7 +166,7 @@ def test_records_from_before_openings_still_verify(name: str) -> None:
         kept = DuelArchive(file).record()
     again = play(mixed, at(5, 1, lambda _: None), spec=get_spec(name), matches=6, limits=FAST).record
 
-    assert verify_record(get_spec(name), kept, sha256=HASHES[name]) == []
+    assert recheck_record(get_spec(name), kept, sha256=HASHES[name]) == []
     assert record_sha256(again) == HASHES[name]
     assert kept.distinct_matches is None
 
@@ -212,10 +212,10 @@ def test_a_duel_is_not_void_if_its_matches_cannot_be_compared(monkeypatch: pytes
     def fails(*_: object) -> int:
         raise BrokenEnvironment("its server has ended, with the signal 6.")
 
-    monkeypatch.setattr("arena_kit.referee.run.first_alike", fails)
+    monkeypatch.setattr("arena_kit.referee.play.first_alike", fails)
     record = play(first_valid, last_valid, spec=CONNECT_FOUR, matches=4).record
     assert (len(record.matches), record.distinct_matches) == (4, None)
-    assert verify_record(CONNECT_FOUR, record) == []
+    assert recheck_record(CONNECT_FOUR, record) == []
 
 
 def test_a_recheck_counts_the_distinct_matches_again(record: DuelRecord) -> None:

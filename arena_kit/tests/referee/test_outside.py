@@ -16,7 +16,7 @@ import pytest
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.duel import POLL_SECONDS
-from arena_kit.referee.run import PlayedDuel, run_duel, run_evaluation
+from arena_kit.referee.play import PlayedDuel, run_duel, run_evaluation
 from arena_kit.sandbox.base import Container, PlayerDidNotStart, SandboxError
 from arena_kit.tests.arenas import FIRST_VALID, LABEL, LIMITS, SPEC, Arena
 

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from arena_kit.environment.records import Fault, Outcome
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.tests.playing import GOOD, LIMITS, play, player
 

@@ -18,7 +18,7 @@ from arena_kit.environment.record_archive import write_duel
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import ArraySpec, EnvironmentSpec
-from arena_kit.referee.recheck.duels import compare_plays, verify_record
+from arena_kit.referee.recheck.duels import compare_plays, recheck_record
 from arena_kit.tests.duels import FAST, at, last_valid, mixed, play
 from arena_kit.tests.environment.playing import GAMES
 
@@ -38,14 +38,14 @@ def tampered(record: DuelRecord, number: int, change: Change) -> DuelRecord:
 
 
 def found(record: DuelRecord, sha256: str = "") -> list[str]:
-    return [str(mismatch) for mismatch in verify_record(SPEC, record, sha256=sha256)]
+    return [str(mismatch) for mismatch in recheck_record(SPEC, record, sha256=sha256)]
 
 
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: str(spec.id))
 def test_what_the_referee_records_verifies(spec: EnvironmentSpec) -> None:
     record = play(mixed, last_valid, spec=spec, matches=6).record
 
-    assert verify_record(spec, record, sha256=record_sha256(record)) == []
+    assert recheck_record(spec, record, sha256=record_sha256(record)) == []
 
 
 def test_real_forfeits_verify(record: DuelRecord) -> None:
@@ -59,7 +59,7 @@ def test_real_forfeits_verify(record: DuelRecord) -> None:
 def test_a_duel_in_an_environment_of_one_seat_is_none(record: DuelRecord) -> None:
     alone = get_spec("frozen-lake")
 
-    (line,) = verify_record(alone, replace(record, environment=alone.id))
+    (line,) = recheck_record(alone, replace(record, environment=alone.id))
     assert str(line) == "frozen-lake-v1 has no duels: its number of seats is 1."
 
 
@@ -100,7 +100,7 @@ def test_a_match_that_was_tampered_with_is_found(what: str, record: DuelRecord) 
     other = tampered(record, number, change)
 
     assert any(line.startswith(f"Match {number}: ") and sentence in line for line in found(other)), found(other)
-    assert {mismatch.number for mismatch in verify_record(SPEC, other)} == {number}
+    assert {mismatch.number for mismatch in recheck_record(SPEC, other)} == {number}
     assert found(other, record_sha256(record))[0].startswith("The record's hash is ")
 
 
@@ -150,9 +150,9 @@ def test_simultaneous_matches_are_simulated_step_by_step() -> None:
 
     assert len(record.matches[0].actions) == 6
     assert {match.number: match.error_code for match in record.matches if match.error_code} == {2: "player_died"}
-    assert verify_record(spec, record) == []
+    assert recheck_record(spec, record) == []
     cut = tampered(record, 1, lambda m: {"actions": m.actions[:-1]})
-    assert [str(fault) for fault in verify_record(spec, cut)] == [
+    assert [str(fault) for fault in recheck_record(spec, cut)] == [
         "Match 1: move 5 is not possible: the record ends within a step."
     ]
 

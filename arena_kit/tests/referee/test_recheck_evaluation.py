@@ -25,7 +25,7 @@ from arena_kit.environment.episodes import (
 )
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec, GymnasiumSource
-from arena_kit.referee.recheck.evaluations import compare_episodes, verify_evaluation
+from arena_kit.referee.recheck.evaluations import compare_episodes, recheck_evaluation
 from arena_kit.referee.recheck.mismatch import CannotCheck
 from arena_kit.tests.corridors import CORRIDOR, SEEDS, SLIDER, evaluate, sliding, wandering
 from arena_kit.tests.environment.playing import TASKS, installed
@@ -43,7 +43,7 @@ def record() -> EvaluationRecord:
 
 
 def found(record: EvaluationRecord, **known: Any) -> list[str]:
-    return [str(mismatch) for mismatch in verify_evaluation(SPEC, record, **known)]
+    return [str(mismatch) for mismatch in recheck_evaluation(SPEC, record, **known)]
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_honest_episodes_of_every_shipped_environment_verify(spec: EnvironmentSp
 
     kept = EvaluationArchive(file).record()
 
-    assert verify_evaluation(spec, kept, seeds=seeds, sha256=evaluation_sha256(record)) == []
+    assert recheck_evaluation(spec, kept, seeds=seeds, sha256=evaluation_sha256(record)) == []
     assert [episode.seed for episode in kept.episodes] == list(seeds)
 
 
@@ -65,7 +65,7 @@ def test_honest_episodes_of_every_shipped_environment_verify(spec: EnvironmentSp
 def test_what_the_referee_records_of_many_episodes_at_once_verifies(spec: EnvironmentSpec, player: Answerer) -> None:
     record = evaluate(player, spec=spec, parallel=8).record
 
-    assert verify_evaluation(spec, record, seeds=SEEDS, sha256=evaluation_sha256(record)) == []
+    assert recheck_evaluation(spec, record, seeds=SEEDS, sha256=evaluation_sha256(record)) == []
 
 
 def without(number: int) -> Forge:
@@ -171,9 +171,9 @@ def test_an_array_that_was_changed_is_found() -> None:
     broken = with_episode(record, 2, lambda e: {"actions": (*e.actions[:9], b"\x00\x00\xc0\x7f", *e.actions[10:])})
     longer = with_episode(record, 2, lambda e: {"actions": (bytes(8), *e.actions[1:])})
 
-    assert "its score is -" in str(*verify_evaluation(spec, still))
-    assert "step 10 is not possible: The action [nan]" in str(*verify_evaluation(spec, broken))
-    assert "step 1 is not possible: An array of 8 bytes" in str(*verify_evaluation(spec, longer))
+    assert "its score is -" in str(*recheck_evaluation(spec, still))
+    assert "step 10 is not possible: The action [nan]" in str(*recheck_evaluation(spec, broken))
+    assert "step 1 is not possible: An array of 8 bytes" in str(*recheck_evaluation(spec, longer))
 
 
 # --- What cannot be checked here ------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_other_versions_cannot_be_checked_but_what_is_wrong_with_the_record_is_s
     older = replace(record, runtime="gymnasium 1.3.0, numpy 2.0.0")
 
     with pytest.raises(CannotCheck, match="played with gymnasium 1.3.0, numpy 2.0.0, but this machine has gymnasium "):
-        verify_evaluation(SPEC, older, seeds=LIST)
+        recheck_evaluation(SPEC, older, seeds=LIST)
     assert found(without(3)(older), seeds=LIST) == ["Episode 3: it is missing."]
     # Otherwise a forged record could name other versions to escape the check.
     assert found(older, sha256=evaluation_sha256(record))[0].startswith("The record's hash is ")
@@ -193,12 +193,12 @@ def test_an_environment_whose_package_is_missing_cannot_be_checked(record: Evalu
     absent = replace(SPEC, gymnasium=GymnasiumSource("no_such_module:Nothing-v0", extra="nothing"))
 
     with pytest.raises(CannotCheck, match="needs packages that are not installed here"):
-        verify_evaluation(absent, record, seeds=LIST)
+        recheck_evaluation(absent, record, seeds=LIST)
 
 
 def test_an_environment_that_is_not_deterministic_cannot_be_checked(record: EvaluationRecord) -> None:
     with pytest.raises(CannotCheck, match="frozen-lake-v1 is not deterministic"):
-        verify_evaluation(replace(SPEC, deterministic=False), record, seeds=LIST)
+        recheck_evaluation(replace(SPEC, deterministic=False), record, seeds=LIST)
 
 
 # --- Playing again --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import get_spec
 from arena_kit.referee.match import Match, pair_seed
-from arena_kit.referee.run import run_match
+from arena_kit.referee.play import run_match
 from arena_kit.referee.wire import Kind
 from arena_kit.tests.duels import (
     CONNECT_FOUR,

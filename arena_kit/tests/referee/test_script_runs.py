@@ -69,7 +69,7 @@ def test_the_observer_sees_the_output_come_and_can_end_the_script(scripts: Scrip
             raise Seen
 
     with pytest.raises(Seen):
-        run_script(scripts.sandbox, launch, watch=watch)
+        run_script(scripts.sandbox, launch, on_output=watch)
     assert seen[-1].strip() == "begun"
     assert until(lambda: running(word) == [])
     assert list(scripts.arena.channels.iterdir()) == []
@@ -213,7 +213,7 @@ def test_no_more_processes_than_allowed_run_at_once_and_those_of_another_script_
             raise Seen
 
     with pytest.raises(Seen):
-        run_script(scripts.sandbox, greedy, watch=watch)
+        run_script(scripts.sandbox, greedy, on_output=watch)
 
     # The script and its supervisor count among the fifty.
     assert [count <= 48 for count in counted] == [True]
@@ -253,7 +253,7 @@ def test_nice_and_ionice_are_applied_and_cannot_be_taken_back(scripts: Scripts) 
             raise Seen
 
     with pytest.raises(Seen):
-        run_script(scripts.sandbox, launch, watch=watch)
+        run_script(scripts.sandbox, launch, on_output=watch)
     # A process of this host adds its niceness to that of the tests.
     own = os.nice(0) if scripts.sandbox.name == "process" else 0
     assert seen == ["idle", str(7 + own)]

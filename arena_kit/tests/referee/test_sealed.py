@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.referee.lot import Lot
 from arena_kit.referee.part import KILLED, LOT_FULL, Failed, PlayedPart, finished_parts, read_lot, read_part
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.referee.sealed import KEPT_BYTES, MAX_BYTES, PIECE_BYTES, SMALL_BYTES, NotSealed, Reader, Writer
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.tests.duels import first_valid, play

@@ -19,8 +19,8 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import ReplayMismatch, replay
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.duel import Duel
-from arena_kit.referee.recheck.duels import verify_record
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
+from arena_kit.referee.recheck.duels import recheck_record
 from arena_kit.referee.wire import Kind
 from arena_kit.tests import duels
 from arena_kit.tests.duels import FAST, PATIENT, at, faults, mixed, outline
@@ -111,7 +111,7 @@ def test_both_seats_are_asked_at_once_and_every_step_has_two_actions() -> None:
         assert match.move_counts[0] == match.move_counts[1] <= PONG.max_steps
         assert sum(match.scores) == 0
     assert {container.most_at_once() for container in containers} == {3}
-    assert verify_record(PONG, record, sha256=record_sha256(record)) == []
+    assert recheck_record(PONG, record, sha256=record_sha256(record)) == []
 
 
 def test_records_do_not_depend_on_how_many_matches_run_at_once() -> None:
@@ -123,7 +123,7 @@ def test_records_do_not_depend_on_how_many_matches_run_at_once() -> None:
     played = [play(dies, mixed, matches=8, parallel=parallel) for parallel in (1, 3, 8)]
     assert [outline(duel.record) for duel in played[1:]] == [outline(played[0].record)] * 2
     assert faults(played[0]) == {3: (0, "player_died"), 6: (0, "player_died")}
-    assert verify_record(PONG, played[2].record) == []
+    assert recheck_record(PONG, played[2].record) == []
 
 
 @pytest.mark.parametrize("fault", [illegal, raises])
@@ -142,7 +142,7 @@ def test_a_fault_in_a_step_forfeits_whoever_answers_first(reader: Reader, fault:
     # The half-chosen step is not among the actions, but the move of the player that chose counts.
     assert len(match.actions) == 2 * STEP
     assert match.move_counts == (STEP, STEP + 1)
-    assert verify_record(PONG, record) == []
+    assert recheck_record(PONG, record) == []
     assert len(list(replay(PONG, match))) == STEP + 1
 
 
@@ -167,7 +167,7 @@ def test_if_both_fail_in_one_step_the_first_seat_forfeits(reader: Reader, faults
     assert [match.move_counts for match in record.matches] == [(STEP, STEP)] * 2
     assert [len(match.actions) for match in record.matches] == [2 * STEP] * 2
     assert record.summary.errors == (1, 1)
-    assert verify_record(PONG, record) == []
+    assert recheck_record(PONG, record) == []
 
 
 def test_a_move_that_was_chosen_before_a_loss_stands_in_the_fresh_container(reader: Reader) -> None:
@@ -178,7 +178,7 @@ def test_a_move_that_was_chosen_before_a_loss_stands_in_the_fresh_container(read
 
     assert faults_of(record) == {2: (0, "player_died")}
     assert record.matches[0].fault is Fault.NONE
-    assert verify_record(PONG, record) == []
+    assert recheck_record(PONG, record) == []
 
 
 def test_a_blamed_answer_is_not_asked_for_again_after_a_loss(reader: Reader) -> None:
@@ -221,7 +221,7 @@ class TestTimeBanks:
         assert faults_of(record) == {1: (slow, "player_timed_out")}
         assert record.matches[0].move_counts[slow] == 2
         assert record.matches[0].move_counts[1 - slow] == 3
-        assert verify_record(PONG, record) == []
+        assert recheck_record(PONG, record) == []
 
 
 def test_a_player_that_never_answers_loses_the_match_to_the_one_that_did() -> None:
@@ -272,9 +272,9 @@ def test_a_changed_record_is_found(record: DuelRecord, number: int, change: Any,
     def tampered(match: MatchRecord) -> MatchRecord:
         return replace(match, **change(match)) if match.number == number else match
 
-    assert verify_record(PONG, record) == []
+    assert recheck_record(PONG, record) == []
     other = replace(record, matches=tuple(tampered(match) for match in record.matches))
-    assert any(sentence in str(mismatch) for mismatch in verify_record(PONG, other))
+    assert any(sentence in str(mismatch) for mismatch in recheck_record(PONG, other))
 
 
 def faults_of(record: DuelRecord) -> dict[int, tuple[int | None, str]]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from arena_kit.environment.registry import get_spec
-from arena_kit.referee.recheck.duels import verify_record
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
+from arena_kit.referee.recheck.duels import recheck_record
 from arena_kit.sandbox.warm import WarmPlayers
 from arena_kit.tests.arenas import LIMITS, Arena
 from arena_kit.tests.duels import outline
@@ -79,7 +79,7 @@ def test_forks_of_stateful_players_play_the_same_duel_again(arena: Arena, namesp
     first, second = (each.record for each in played)
     assert first.summary.errors == (0, 0)
     assert outline(first) == outline(second)
-    assert verify_record(PONG, first) == []
+    assert recheck_record(PONG, first) == []
     # The second duel is played by a fork of the same loaded player.
     loaders = [each.player_logs[0].split("loaded by ")[1].split()[0] for each in played]
     assert loaders[0] == loaders[1]
@@ -99,7 +99,7 @@ def test_a_fault_in_a_half_chosen_step_costs_one_match_of_real_players(arena: Ar
         assert match.faulty_player == 0
         assert match.move_counts == (20, 21)
         assert len(match.actions) == 40
-    assert verify_record(PONG, played.record) == []
+    assert recheck_record(PONG, played.record) == []
 
 
 @pytest.mark.nightly
@@ -114,7 +114,7 @@ def test_the_examples_play_at_full_speed_with_many_matches_at_once(arena: Arena,
     record = played.record
     assert record.summary.errors == (0, 0)
     assert record.summary.wins[0] > record.summary.wins[1]
-    assert verify_record(PONG, record) == []
+    assert recheck_record(PONG, record) == []
 
 
 @pytest.mark.parametrize("arena", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from arena_kit.environment.partial import so_far
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
-from arena_kit.environment.so_far import so_far
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.printed import END, printed_in
+from arena_kit.referee.output import END, printed_in
 from arena_kit.referee.sitting import PersonLeft, PlayedSitting, SittingMove, run_sitting
 from arena_kit.tests.playing import GOOD, LIMITS, player, stages
 

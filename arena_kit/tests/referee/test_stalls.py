@@ -8,8 +8,8 @@ import pytest
 
 from arena_kit.environment.spec import Limits
 from arena_kit.referee import stalls
-from arena_kit.referee.run import PlayedDuel, run_duel
-from arena_kit.referee.stalls import HELD_UP_SECONDS, Stalls
+from arena_kit.referee.play import PlayedDuel, run_duel
+from arena_kit.referee.stalls import STALL_SECONDS, Stalls
 from arena_kit.tests.duels import CONNECT_FOUR, faults, first_valid
 from arena_kit.tests.fake import Asked, FakeContainer
 
@@ -57,9 +57,9 @@ def test_waiting_as_long_as_was_asked_for_is_no_stall(monkeypatch: pytest.Monkey
     now = [50.0]
     monkeypatch.setattr(stalls.time, "monotonic", lambda: now[0])  # type: ignore[attr-defined]  # the module's own
     watch = Stalls()
-    now[0] += 1.0 + HELD_UP_SECONDS
-    assert not watch.was_held_up(1.0)
-    now[0] += 1.1 + HELD_UP_SECONDS
-    assert watch.was_held_up(1.0)
+    now[0] += 1.0 + STALL_SECONDS
+    assert not watch.was_stalled(1.0)
+    now[0] += 1.1 + STALL_SECONDS
+    assert watch.was_stalled(1.0)
     # Only the time since the last call counts.
-    assert not watch.was_held_up(1.0)
+    assert not watch.was_stalled(1.0)

@@ -13,7 +13,7 @@ from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.base import Container, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.ending import Ending

@@ -11,7 +11,7 @@ from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import ArraySpec, EnvironmentSpec
 from arena_kit.referee.match import match_seed, pair_seed
-from arena_kit.referee.recheck.duels import verify_record
+from arena_kit.referee.recheck.duels import recheck_record
 from arena_kit.referee.wire import Kind
 from arena_kit.tests.duels import CONNECT_FOUR, first_valid, mixed, outline, play
 from arena_kit.tests.fake import Asked, action
@@ -107,9 +107,9 @@ def test_records_from_before_are_checked_by_the_rule_that_they_were_made_by() ->
     older = play(mixed, first_valid, spec=replace(pong, keeps_twins=True), matches=4).record
     newer = play(mixed, first_valid, spec=pong, matches=4).record
     assert outline(older) != outline(newer)
-    assert verify_record(pong, older) == verify_record(pong, newer) == []
+    assert recheck_record(pong, older) == recheck_record(pong, newer) == []
     # A record follows one of the two rules throughout.
     own = [match.seed for match in newer.matches]
-    (mixture,) = {str(each) for each in verify_record(pong, with_seeds(newer, own[0], own[0], *own[2:]))
+    (mixture,) = {str(each) for each in recheck_record(pong, with_seeds(newer, own[0], own[0], *own[2:]))
                   if "its seed is" in str(each)}  # fmt: skip
     assert f"its seed is {own[0]}, not {own[1]}" in mixture

@@ -13,14 +13,14 @@ from typing import Any
 
 from arena_kit.environment.records import Fault
 from arena_kit.rollout.agents.agent import Agent
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.packages.package import Package
-from arena_kit.rollout.run import PlayedRollout, rollout_run
+from arena_kit.rollout.play import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.host import DockerWorlds
 from arena_kit.tests.rollout import notes
 from tests.machine import BROWSER_IMAGE
 
@@ -92,7 +92,7 @@ class Stage:
 
     package: Package
     built: BuiltPackage
-    worlds: Worlds
+    worlds: DockerWorlds
     host: RolloutHost
     folder: Path
 
@@ -133,7 +133,7 @@ def stage() -> Iterator[Stage]:
         package = notes.package(file)
         built = package_build(file, package, worlds=worlds, bases=notes.bases(), log=lambda _: None, seed=7)
         try:
-            host = RolloutHost(worlds, BrowserPlace(BROWSER_IMAGE, folder / "channel"))
+            host = RolloutHost(worlds, BrowserHost(BROWSER_IMAGE, folder / "channel"))
             yield Stage(package, built, worlds, host, folder)
         finally:
             package_remove(built, notes.bases())

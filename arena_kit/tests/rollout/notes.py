@@ -15,7 +15,7 @@ from arena_kit.rollout.attempt import Work
 from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.packages.package import Package, package_read
 from arena_kit.rollout.tasks.task import Task
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from arena_kit.rollout.worlds.world import World
 
 SERVER = """
@@ -92,10 +92,10 @@ def bases() -> Bases:
     return Bases({"base:python": settings.PLAYER_BASE_IMAGE}, f"{settings.PLAYER_IMAGE_PREFIX}-app")
 
 
-def worlds(folder: Path, *, memory_bytes: int = 2 << 30) -> Worlds:
+def worlds(folder: Path, *, memory_bytes: int = 2 << 30) -> DockerWorlds:
     """Worlds with leases in this folder."""
     pause = base_images(bases().names)["base:python"]
-    return Worlds(folder, memory_bytes=memory_bytes, pause_image=pause)
+    return DockerWorlds(folder, memory_bytes=memory_bytes, pause_image=pause)
 
 
 def task(key: str, of: Package) -> Task:

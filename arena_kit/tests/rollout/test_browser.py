@@ -17,10 +17,10 @@ from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import NAME
 from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.loop import FREE_NOTES
+from arena_kit.rollout.play import rollout_replay, rollout_run
 from arena_kit.rollout.recording.record import record_judge, record_read, steps_in
-from arena_kit.rollout.run import rollout_replay, rollout_run
 from arena_kit.rollout.values.actions import Action, action_read
-from arena_kit.rollout.worlds.world import WORLD_LABEL, Beside
+from arena_kit.rollout.worlds.world import WORLD_LABEL, Extras
 from arena_kit.tests.rollout.browsers import Stage, stage
 from arena_kit.tests.rollout.test_worlds import PROBE, UNREACHABLE
 
@@ -146,8 +146,8 @@ def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sent
 
 
 def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(place: Stage) -> None:
-    with place.worlds.open(place.built, seconds=300, beside=Beside(Browser.memory_bytes)) as world:
-        with Browser(place.host.place, world):
+    with place.worlds.open(place.built, seconds=300, extras=Extras(Browser.memory_bytes)) as world:
+        with Browser(place.host.browsers, world):
             found = json.loads(world.run(NAME, ["python3", "-c", PROBE], seconds=30).output)
             wrote = world.run(NAME, ["touch", "/channel/x", "/x", "/etc/chromium/policies/managed/x"], seconds=10)
             listing = world.run(NAME, ["ls", "/channel"], seconds=10).output
@@ -159,7 +159,7 @@ def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(p
         assert listing.split() == ["browser.sock", "browser_server", "policies"] or "browser.sock" not in listing
         with pytest.raises(KeyError):
             world.run(NAME, ["true"], seconds=10)
-    assert list(place.host.place.channel_dir.iterdir()) == []
+    assert list(place.host.browsers.channel_dir.iterdir()) == []
 
 
 class Breaks(ScriptedAgent):
@@ -190,7 +190,7 @@ def test_a_browser_that_is_killed_is_the_platforms_fault_and_nothing_is_left(pla
     assert (played.verdict.fault, played.verdict.code) == ("PLATFORM", "browser_failed"), played.verdict
     assert [step["action"]["action"] for step in steps_in(folder)] == ["reload"]
     assert place.worlds.reserved_bytes() == 0
-    assert list(place.host.place.channel_dir.iterdir()) == []
+    assert list(place.host.browsers.channel_dir.iterdir()) == []
     assert worlds_left("breaks") == 0
 
 

@@ -24,7 +24,7 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.docker_world import DockerWorld
-from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.host import DockerWorlds
 from arena_kit.rollout.worlds.world import ARENA_LABEL, World
 from arena_kit.tests.rollout import notes
 
@@ -39,7 +39,7 @@ class Place:
 
     package: Package
     built: BuiltPackage
-    worlds: Worlds
+    worlds: DockerWorlds
     folder: Path
 
     def attempt(self, then: Callable[[World], None]) -> Attempt:

@@ -15,10 +15,10 @@ from arena_kit.frames import HEAD, BadFrame
 from arena_kit.rollout.agents.agent import AgentFault, AgentLate, ScriptedAgent
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import Work
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.browser.folder import policies
 from arena_kit.rollout.browser.inside.browser_server.messages import decode, encode
-from arena_kit.rollout.browser.observation import Observation, Seen, seen_read
+from arena_kit.rollout.browser.observation import PageObservation, Seen, seen_read
 from arena_kit.rollout.checks.evidence import SUCCESS
 from arena_kit.rollout.exports.requests import requests_in
 from arena_kit.rollout.judge import EndedBy
@@ -28,7 +28,7 @@ from arena_kit.rollout.recording.har import har_bytes
 from arena_kit.rollout.recording.record import steps_in
 from arena_kit.rollout.recording.recorder import MOST_REQUESTS, Recorder
 from arena_kit.rollout.tasks.file import tasks_read
-from arena_kit.rollout.tasks.task import Limits, Task
+from arena_kit.rollout.tasks.task import RolloutLimits, Task
 from arena_kit.rollout.values.actions import Action
 
 REQUEST: dict[str, Any] = {
@@ -59,7 +59,7 @@ class StillPage:
         self.fails = fails
 
     def act(self, action: Action, *, picture: bool = False) -> Seen:
-        return Seen(Observation(url="http://web:8000/", snapshot="- button", error=self.fails), not self.fails)
+        return Seen(PageObservation(url="http://web:8000/", snapshot="- button", error=self.fails), not self.fails)
 
 
 class Endless(ScriptedAgent):
@@ -81,14 +81,14 @@ def clock() -> Clock:
 
 def task(**limits: Any) -> Task:
     (found,) = tasks_read(json.dumps([{"id": "a", "task": "Do it.", "answer": 1}]).encode()).tasks
-    return dataclasses.replace(found, limits=Limits(**limits))
+    return dataclasses.replace(found, limits=RolloutLimits(**limits))
 
 
 def ended(
     agent: ScriptedAgent, clock: Clock, folder: Path, *, meter: Meter | None = None, page: StillPage | None = None,
     cancelled: bool = False, **limits: Any,
 ) -> tuple[Work, RolloutProgress, list[dict[str, Any]]]:  # fmt: skip
-    host = RolloutHost(None, BrowserPlace("", folder), clock=clock, is_cancelled=lambda: cancelled)  # type: ignore[arg-type]  # unused
+    host = RolloutHost(None, BrowserHost("", folder), clock=clock, is_cancelled=lambda: cancelled)  # type: ignore[arg-type]  # unused
     folder.mkdir(exist_ok=True)
     recorder, progress = Recorder(folder), RolloutProgress(clock.now)
     try:
@@ -237,7 +237,7 @@ def test_a_network_log_is_read_back_and_what_is_made_up_is_a_fault(tmp_path: Pat
             har_bytes([{**REQUEST, **changes}])
     recorder = Recorder(tmp_path)
     flood = tuple({**REQUEST, "number": number, "body": "x" * 60_000} for number in range(700))
-    recorder.seen(Seen(Observation(), is_done=True, requests=flood, requests_lost=5))
+    recorder.seen(Seen(PageObservation(), is_done=True, requests=flood, requests_lost=5))
     log = json.loads(recorder.har())["log"]
     recorder.close()
     assert 500 < len(log["entries"]) < 700 < MOST_REQUESTS

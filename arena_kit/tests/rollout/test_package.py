@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from arena_kit.rollout.packages.package import Package, PackageRefused, SiteLimits, package_read
-from arena_kit.rollout.tasks.task import Limits
+from arena_kit.rollout.tasks.task import RolloutLimits
 from arena_kit.tests.rollout.test_compose import SHOP
 
 MANIFEST: dict[str, Any] = {
@@ -65,7 +65,7 @@ def test_a_good_package_is_read() -> None:
     assert [service.name for service in package.services] == ["db", "web"]
     assert package.manifest.home == "http://web:8000/"
     assert package.manifest.memory_bytes == (256 + 512) << 20
-    assert package.manifest.limits == Limits(steps=30)
+    assert package.manifest.limits == RolloutLimits(steps=30)
     assert package.manifest.logins[0].fields == {"label=Name": "clerk", "label=Password": "x"}
     assert package.manifest.exports[0].command == ("arena-export", "shop")
     assert package.manifest.hooks["seed"].service == "web"

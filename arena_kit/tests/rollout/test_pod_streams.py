@@ -26,7 +26,7 @@ from arena_kit.rollout.worlds.world import WorldFault
 from arena_kit.sandbox.base import SandboxUnavailable
 from arena_kit.tests.cluster.api import ClusterApi
 from arena_kit.tests.cluster.doubles import ClusterDouble
-from arena_kit.tests.rollout.test_pods import POD, SITE
+from arena_kit.tests.rollout.test_pods import POD, TENANT
 
 websocket = pytest.importorskip("websocket")
 pytest.importorskip("kubernetes")
@@ -143,7 +143,7 @@ def test_a_relay_that_ends_before_the_player_connects_is_lost() -> None:
 
 
 def test_a_world_whose_player_was_cut_off_is_not_judged() -> None:
-    world = PodWorld(Cluster([]), SITE, POD, {})  # type: ignore[arg-type]  # a double
+    world = PodWorld(Cluster([]), TENANT, POD, {})  # type: ignore[arg-type]  # a double
     world._player.is_lost = True
     with pytest.raises(WorldFault) as caught:
         world.export()
@@ -200,7 +200,7 @@ class Cluster:
         return b"no such library\n"
 
 
-NAMES = [one["name"] for one in world_manifest(POD, SITE)["spec"]["template"]["spec"]["containers"]]
+NAMES = [one["name"] for one in world_manifest(POD, TENANT)["spec"]["template"]["spec"]["containers"]]
 RUNNING = pod({name: {"running": {}} for name in NAMES})
 BEGINNING = pod({name: {"waiting": {"reason": "PodInitializing"}} for name in NAMES})
 
@@ -211,7 +211,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(*pods: dict[str, Any] | None) -> PodWorld:
-    return PodWorld(Cluster(pods), SITE, POD, {})  # type: ignore[arg-type]  # a double
+    return PodWorld(Cluster(pods), TENANT, POD, {})  # type: ignore[arg-type]  # a double
 
 
 @pytest.mark.usefixtures("quick")
@@ -255,11 +255,11 @@ def test_how_a_container_of_a_pod_that_is_taken_away_has_ended_is_not_asked(take
 def test_worlds_of_dead_claims_are_reaped_and_those_without_a_claim_are_not(tmp_path: Path) -> None:
     """A command plays again without a row of its own: no worker knows of it."""
     double = ClusterDouble()
-    alone = type(POD)(POD.package, "e" * 32, "e" * 32, POD.seconds, POD.beside, POD.browser_image)
+    alone = type(POD)(POD.package, "e" * 32, "e" * 32, POD.seconds, POD.extras, POD.browser_image)
     with ClusterApi(double, lambda: None).served(tmp_path) as config:
-        worlds = PodWorlds(SITE, browser_image="", kubeconfig=config)
+        worlds = PodWorlds(TENANT, browser_image="", kubeconfig=config)
         for each in (POD, alone):
-            worlds.cluster.create(world_manifest(each, SITE))
+            worlds.cluster.create(world_manifest(each, TENANT))
         assert worlds.reap(lambda: frozenset([POD.claim])) == 0
         assert worlds.reap(frozenset) == 1
     assert list(double.made) == [alone.name]

@@ -15,7 +15,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.cluster.streams import status_of
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
@@ -25,10 +25,10 @@ from arena_kit.rollout.pods.channel import RELAY
 from arena_kit.rollout.pods.manifest import GO, PLAYER, WATCHER, WorldPod, world_manifest
 from arena_kit.rollout.pods.prepare import main as prepare
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
-from arena_kit.rollout.worlds.world import Beside
+from arena_kit.rollout.worlds.world import Extras
 
 DIGEST = "sha256:" + "a" * 64
-SITE = Site(id="demo-worlds", namespace="arena-worlds", referee_image=f"registry/arena@{DIGEST}")
+TENANT = Tenant(id="demo-worlds", namespace="arena-worlds", referee_image=f"registry/arena@{DIGEST}")
 DB = Service(
     "db", "base:postgres", entrypoint=(), command=("arena-postgres", "shop"), ports=(5432,), user="postgres",
     memory_bytes=256 << 20, health=HealthCheck(("pg_isready",)),
@@ -44,14 +44,16 @@ PACKAGE = BuiltPackage(
      BuiltService(WEB, "sha256:2", {"PYTHONPATH": "/p"}, user="1000:1000", reference=f"registry/apps@{DIGEST}")),
     (), 384 << 20, ("http://web:8000",), front=True,
 )  # fmt: skip
-ALL = Beside(
-    memory_bytes=2 << 30, has_browser=True, player=PodPlayerSpec(f"registry/player@{DIGEST}", Limits(), fresh=True)
+ALL = Extras(
+    memory_bytes=2 << 30,
+    has_browser=True,
+    player=PodPlayerSpec(f"registry/player@{DIGEST}", Limits(), fresh=True),
 )
 POD = WorldPod(PACKAGE, "0123456789abcdef" * 2, "f" * 32, 1500.0, ALL, f"registry/browser@{DIGEST}")
 
 
-def pod(world: WorldPod = POD, site: Site = SITE) -> dict[str, Any]:
-    spec: dict[str, Any] = world_manifest(world, site)["spec"]["template"]["spec"]
+def pod(world: WorldPod = POD, tenant: Tenant = TENANT) -> dict[str, Any]:
+    spec: dict[str, Any] = world_manifest(world, tenant)["spec"]["template"]["spec"]
     return spec
 
 
@@ -61,7 +63,7 @@ def containers(world: WorldPod = POD) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("version", ["1.33", "1.37"])
 def test_a_world_is_valid_for_new_versions(version: str) -> None:
-    kubernetes_validate.validate(world_manifest(POD, SITE), version, strict=True)
+    kubernetes_validate.validate(world_manifest(POD, TENANT), version, strict=True)
 
 
 def test_every_container_of_a_world_is_behind_all_walls() -> None:
@@ -138,14 +140,14 @@ def test_the_wait_ends_with_the_file(tmp_path: Path) -> None:
 
 
 def test_what_is_not_asked_for_is_not_in_the_pod() -> None:
-    bare = replace(POD, beside=Beside(), package=replace(PACKAGE, front=False), browser_image="")
+    bare = replace(POD, extras=Extras(), package=replace(PACKAGE, front=False), browser_image="")
     assert set(containers(bare)) == {WATCHER, "service-db", "service-web"}
     assert not [volume for volume in pod(bare)["volumes"] if "browser" in volume["name"] or "player" in volume["name"]]
     assert set(containers()) == {WATCHER, "service-db", "service-web", "front", "browser", PLAYER}
 
 
 def test_a_world_is_given_up_by_the_cluster_itself() -> None:
-    job = world_manifest(POD, SITE)
+    job = world_manifest(POD, TENANT)
     assert job["spec"]["activeDeadlineSeconds"] == 1500 + 900
     assert job["spec"]["backoffLimit"] == 0
     assert job["spec"]["ttlSecondsAfterFinished"] == 60

@@ -21,7 +21,7 @@ from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.packages.package import Package, package_read
 from arena_kit.rollout.tasks.task import Difficulty, Task
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from arena_kit.rollout.worlds.world import World
 from arena_kit.tests.rollout import form_filler
 
@@ -66,14 +66,14 @@ def scripted(world: World, task: Task) -> Work:
 
 
 @pytest.fixture(scope="module")
-def places() -> Iterator[Callable[[str], tuple[Worlds, BuiltPackage]]]:
+def places() -> Iterator[Callable[[str], tuple[DockerWorlds, BuiltPackage]]]:
     """Worlds and a package, which is built when it is asked for first."""
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
-    worlds = Worlds(folder / "worlds", memory_bytes=2 << 30, pause_image=base_images(NAMES)["base:python"])
+    worlds = DockerWorlds(folder / "worlds", memory_bytes=2 << 30, pause_image=base_images(NAMES)["base:python"])
     bases = Bases(NAMES, f"{settings.PLAYER_IMAGE_PREFIX}-app")
     built: dict[str, BuiltPackage] = {}
 
-    def place(name: str) -> tuple[Worlds, BuiltPackage]:
+    def place(name: str) -> tuple[DockerWorlds, BuiltPackage]:
         if name not in built:
             built[name] = package_build(packed(name), package(name), worlds=worlds, bases=bases, log=lambda _: None)
         return worlds, built[name]
@@ -117,6 +117,6 @@ def accepted() -> Iterator[Any]:
 @pytest.mark.app_images
 @pytest.mark.parametrize(("name", "task"), list(accepted()))
 def test_the_oracle_of_each_task_passes_and_doing_nothing_fails(
-    places: Callable[[str], tuple[Worlds, BuiltPackage]], name: str, task: Task
+    places: Callable[[str], tuple[DockerWorlds, BuiltPackage]], name: str, task: Task
 ) -> None:
     task_accept(*places(name), task, scripted)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from arena_kit.rollout.tasks.file import MOST_TASKS, TaskFile, TasksRefused, tasks_read
 from arena_kit.rollout.tasks.reading import Rules, task_again
 from arena_kit.rollout.tasks.revisions import Duplicate, KnownTask, near_duplicates, upload_plan
-from arena_kit.rollout.tasks.task import Limits, Split, Task
+from arena_kit.rollout.tasks.task import RolloutLimits, Split, Task
 from arena_kit.rollout.values.actions import ACTIONS, ActionRefused, action_read
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.values.strict_json import NotJson, parse_json
@@ -71,7 +71,7 @@ def test_the_dashboards_form_is_read_as_it_is() -> None:
 def test_all_optional_keys_are_read() -> None:
     task = read({"schema": 1, "environment": "shop", "tasks": [FULL]}).tasks[0]
     assert (task.environment, task.login, task.start_url, task.seed) == ("shop", "clerk", "/orders", 7)
-    assert task.limits == Limits(steps=20, cost_micros=250_000)
+    assert task.limits == RolloutLimits(steps=20, cost_micros=250_000)
     assert [check.weight for check in task.checks] == [2.0, 1.0]
     assert task.split is Split.RANKING
     assert [action.name for action in task.oracle] == ["goto", "click", "select_option", "answer"]
@@ -187,7 +187,7 @@ def test_a_key_that_stands_twice_is_found_under_defaults_too() -> None:
 
 
 def test_limits_logins_and_origins_are_those_of_the_environment() -> None:
-    rules = {"limits": Limits(30, 600, 100, 1_000, 10), "logins": ["clerk"], "origins": ["http://shop:8000"]}
+    rules = {"limits": RolloutLimits(30, 600, 100, 1_000, 10), "logins": ["clerk"], "origins": ["http://shop:8000"]}
     task = {"id": "a", "task": "x", "limits": {"steps": 31}, "login": "boss", "start_url": "http://other/"}
     reasons = read([task], **rules).skipped[0].reasons
     assert sorted(flaw.path for flaw in reasons) == ["$[0].limits.steps", "$[0].login", "$[0].start_url"]
@@ -196,7 +196,7 @@ def test_limits_logins_and_origins_are_those_of_the_environment() -> None:
 
 
 def test_a_limit_wider_than_that_of_the_package_is_refused_with_both_values_and_the_way_out() -> None:
-    package = Limits(40, 600, 300, 500_000, 2_500_000)
+    package = RolloutLimits(40, 600, 300, 500_000, 2_500_000)
     asked = {"steps": 60, "seconds": 600, "tokens": 1_000_000, "cost": 3}
     reasons = read([{"id": "refund-17", "task": "x", "limits": asked}], limits=package).skipped[0].reasons
     assert [flaw.path for flaw in reasons] == ["$[0].limits.steps", "$[0].limits.tokens", "$[0].limits.cost"]
@@ -210,7 +210,7 @@ def test_a_limit_wider_than_that_of_the_package_is_refused_with_both_values_and_
     (task,) = read([{"id": "a", "task": "x", "limits": equal}], limits=package).tasks
     assert task.limits == package
     # A package without limits bounds no task, and a kept task is read as it was written.
-    assert read([{"id": "a", "task": "x", "limits": {"cost": 900}}], limits=Limits()).skipped == ()
+    assert read([{"id": "a", "task": "x", "limits": {"cost": 900}}], limits=RolloutLimits()).skipped == ()
     assert task_again("a", {"task": "x", "limits": asked}).limits.steps == 60
 
 

@@ -13,14 +13,14 @@ from django.conf import settings
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.attempt import task_accept
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from arena_kit.tests.rollout.test_shipped_packages import package, packed
 from tests.machine import BROWSER_IMAGE
 
@@ -33,10 +33,10 @@ Built = tuple[BuiltPackage, RolloutHost, Path]
 @pytest.fixture(scope="module")
 def wiki() -> Iterator[Built]:
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
-    worlds = Worlds(folder / "worlds", memory_bytes=4 << 30, pause_image=base_images(NAMES)["base:python"])
+    worlds = DockerWorlds(folder / "worlds", memory_bytes=4 << 30, pause_image=base_images(NAMES)["base:python"])
     bases = Bases(NAMES, f"{settings.PLAYER_IMAGE_PREFIX}-app")
     built = package_build(packed("wiki"), package("wiki"), worlds=worlds, bases=bases, log=lambda _: None)
-    place = BrowserPlace(BROWSER_IMAGE, folder / "channel")
+    place = BrowserHost(BROWSER_IMAGE, folder / "channel")
     yield built, RolloutHost(worlds, place, video=False, trace=False), folder
     package_remove(built, bases)
     shutil.rmtree(folder)
@@ -51,7 +51,7 @@ def test_the_oracle_of_each_task_passes_and_doing_nothing_fails(wiki: Built, tas
         recorder = Recorder(output)
         try:
             work = BrowserWork(host, ScriptedAgent(task.oracle), recorder)
-            task_accept(host.worlds, built, task, work, beside=work.beside)
+            task_accept(host.worlds, built, task, work, extras=work.extras)
         except PlatformFault:
             # As everywhere, what a busy machine has spoilt is tried again.
             if tried == MOST_TRIES:

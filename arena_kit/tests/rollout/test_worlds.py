@@ -28,7 +28,7 @@ from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.packages.package import Package, PackageRefused
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.host import DockerWorlds
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.world import WORLD_LABEL, World, WorldFault
 from arena_kit.tests.rollout import notes
@@ -65,7 +65,7 @@ class Place:
 
     package: Package
     built: BuiltPackage
-    worlds: Worlds
+    worlds: DockerWorlds
     folder: Path
 
 

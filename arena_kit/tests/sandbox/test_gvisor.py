@@ -17,7 +17,7 @@ from django.conf import settings
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
-from arena_kit.referee.run import run_duel
+from arena_kit.referee.play import run_duel
 from arena_kit.referee.script import ScriptScore, run_script
 from arena_kit.sandbox.base import Launch, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from arena_kit.environment.records import Outcome
-from arena_kit.referee.run import run_duel
+from arena_kit.referee.play import run_duel
 from arena_kit.referee.script import ScriptFault
 from arena_kit.sandbox import docker
 from arena_kit.sandbox.outside import REMEMBERED_EVENTS, moment, tell_of_outside

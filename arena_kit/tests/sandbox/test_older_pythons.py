@@ -13,7 +13,7 @@ from arena_kit.environment.records import record_sha256
 from arena_kit.environment.registry import get_spec
 from arena_kit.image.flatten import LEAST_PYTHON
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.startup import PLAYER_SERVER
 from arena_kit.tests.arenas import FIRST_VALID, LIMITS, Arena

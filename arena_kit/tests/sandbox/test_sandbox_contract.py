@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.referee.run import run_duel
+from arena_kit.referee.play import run_duel
 from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.base import Launch, SandboxError
 from arena_kit.sandbox.ending import Ending

@@ -128,7 +128,7 @@ def test_a_script_of_a_dead_worker_is_reaped_by_its_label(scripts: Scripts, no_c
             assert scripts.sandbox.reap(LABEL, frozenset) >= 1
 
     with pytest.raises(SandboxError) as caught:
-        run_script(scripts.sandbox, launch, watch=watch)
+        run_script(scripts.sandbox, launch, on_output=watch)
     assert caught.value.code == "container_removed"
     assert list(scripts.arena.channels.iterdir()) == []
 

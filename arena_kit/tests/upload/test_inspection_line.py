@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.upload import inspection
-from arena_kit.upload.inspection import Obstacle, _hold_process, _names
+from arena_kit.upload.inspection import Obstacle, _lock_process, _names
 
 LONG = 300.0
 
@@ -40,7 +40,7 @@ def running(folder: Path) -> Iterator[contextlib.ExitStack]:
 def hold(arena: str, held: contextlib.ExitStack, seconds: float, place_seconds: float | None = None) -> bool:
     now = time.monotonic()
     place_until = now + (seconds if place_seconds is None else place_seconds)
-    return _hold_process(inspection._locks(), arena, held, place_until=place_until, until=now + seconds)
+    return _lock_process(inspection._locks(), arena, held, place_until=place_until, until=now + seconds)
 
 
 def is_held(path: Path) -> bool:

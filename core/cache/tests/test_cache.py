@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from django.core.cache import cache
 from django.core.cache.backends.redis import RedisCache
@@ -50,7 +51,7 @@ def ask(clock: Clock, asked: list[int]) -> Callable[[], int]:
         asked.append(len(asked) + 1)
         return asked[-1]
 
-    return lambda: cached("number", compute, clock=clock)
+    return lambda: cached("number", Any, compute, clock=clock)
 
 
 def test_an_answer_is_kept_and_never_for_more_than_a_second(ask: Callable[[], int], clock: Clock) -> None:
@@ -65,14 +66,14 @@ def test_the_first_who_finds_an_old_answer_renews_it_and_others_take_it_meanwhil
     others: list[str] = []
 
     def renew() -> str:
-        others.extend(cached("key", lambda: "computed twice", clock=clock) for _ in range(3))
+        others.extend(cached("key", Any, lambda: "computed twice", clock=clock) for _ in range(3))
         return "new"
 
-    cached("key", lambda: "old", clock=clock)
+    cached("key", Any, lambda: "old", clock=clock)
     clock.now += 0.9
-    assert cached("key", renew, clock=clock) == "new"
+    assert cached("key", Any, renew, clock=clock) == "new"
     assert others == ["old"] * 3
-    assert cached("key", lambda: "computed twice", clock=clock) == "new"
+    assert cached("key", Any, lambda: "computed twice", clock=clock) == "new"
 
 
 def test_the_age_counts_from_before_the_answer_was_computed(clock: Clock) -> None:
@@ -80,9 +81,9 @@ def test_the_age_counts_from_before_the_answer_was_computed(clock: Clock) -> Non
         clock.now += 0.6
         return "slow"
 
-    cached("key", slowly, clock=clock)
+    cached("key", Any, slowly, clock=clock)
     clock.now += 0.4
-    assert cached("key", lambda: "new", clock=clock) == "new"
+    assert cached("key", Any, lambda: "new", clock=clock) == "new"
 
 
 def test_an_answer_from_the_future_of_a_late_clock_is_not_taken(ask: Callable[[], int], clock: Clock) -> None:
@@ -92,8 +93,8 @@ def test_an_answer_from_the_future_of_a_late_clock_is_not_taken(ask: Callable[[]
 
 
 def test_an_answer_may_be_none(clock: Clock) -> None:
-    cached("key", lambda: None, clock=clock)
-    assert cached("key", lambda: 1, clock=clock) is None
+    cached("key", Any, lambda: None, clock=clock)
+    assert cached("key", Any, lambda: 1, clock=clock) is None
 
 
 def test_threads_that_find_nothing_wait_for_one_that_computes(clock: Clock) -> None:
@@ -106,9 +107,9 @@ def test_threads_that_find_nothing_wait_for_one_that_computes(clock: Clock) -> N
         return "answer"
 
     with ThreadPoolExecutor(8) as threads:
-        first = threads.submit(cached, "key", compute, clock=clock)
+        first = threads.submit(cached, "key", str, compute, clock=clock)
         assert begun.wait(30)
-        others = [threads.submit(cached, "key", compute, clock=clock) for _ in range(7)]
+        others = [threads.submit(cached, "key", str, compute, clock=clock) for _ in range(7)]
         go_on.set()
         assert {future.result(30) for future in [first, *others]} == {"answer"}
     assert len(computed) == 1
@@ -124,9 +125,9 @@ def test_readers_do_not_wait_for_ever_for_one_that_hangs(clock: Clock, monkeypat
         return "late"
 
     with ThreadPoolExecutor(1) as threads:
-        late = threads.submit(cached, "key", hang, clock=clock)
+        late = threads.submit(cached, "key", str, hang, clock=clock)
         assert begun.wait(30)
-        assert cached("key", lambda: "own", clock=clock) == "own"
+        assert cached("key", Any, lambda: "own", clock=clock) == "own"
         go_on.set()
         assert late.result(30) == "late"
 
@@ -136,9 +137,9 @@ def test_a_failure_is_not_shared(clock: Clock) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        cached("key", fail, clock=clock)
-    assert cached("key", lambda: "answer", clock=clock) == "answer"
-    assert not core.cache.answers._turns
+        cached("key", Any, fail, clock=clock)
+    assert cached("key", Any, lambda: "answer", clock=clock) == "answer"
+    assert not core.cache.answers._locks
 
 
 def test_an_outage_is_asked_about_by_one_caller_every_five_seconds(clock: Clock) -> None:
@@ -255,7 +256,37 @@ def test_answers_stay_right_while_redis_is_used_flushed_killed_and_started_again
     with redis_server(redis_socket):
         clock.now += 5
         assert ask() == 5
-        assert RedisCache(f"unix://{redis_socket}?db=0", {}).get("number") is not None
+        assert SteadyRedisCache(f"unix://{redis_socket}?db=0", {}).shared.get("number") is not None
+
+
+@pytest.mark.redis
+def test_a_pickle_in_redis_is_never_loaded(
+    use: Callable[..., None], clock: Clock, redis_url: str, tmp_path: Path
+) -> None:
+    class Hostile:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "ran",)
+
+    use(redis_url)
+    shared = RedisCache(redis_url, {})
+    shared.set("wall", Hostile())
+    assert cached("wall", str, lambda: "right", clock=clock) == "right"
+    assert cached("wall", str, lambda: "kept", clock=clock) == "right"
+    shared.set("plain", Hostile())
+    assert cache.get("plain") is None
+    assert not (tmp_path / "ran").exists()
+    # What is no data is refused when it is written, so that nothing can come to need a pickle.
+    with pytest.raises(TypeError):
+        cache.set("object", object())
+
+
+@pytest.mark.redis
+def test_data_comes_back_from_redis_as_it_was(use: Callable[..., None], redis_url: str) -> None:
+    use(redis_url)
+    for value in (True, False, None, 7, -1, 2.5, "text", "17", b"\x80", ["a", 1], {"a": {"b": [1.5]}}):
+        cache.set("value", value)
+        assert cache.get("value") == value
+        assert type(cache.get("value")) is type(value)
 
 
 @pytest.mark.redis
@@ -265,16 +296,16 @@ def test_processes_share_what_is_in_redis_and_take_turns(
     use(redis_url)
     other = SteadyRedisCache(redis_url, {})
     other.delete("shared")
-    cached("shared", lambda: "first", clock=clock)
-    assert other.get("shared").answer == "first"
+    cached("shared", Any, lambda: "first", clock=clock)
+    assert msgspec.msgpack.decode(other.get("shared"))[1] == "first"
 
     clock.now += 0.8
     # Another process has begun to renew it.
     renewed = f"shared:renewed:{clock.now - 0.8}"
     assert other.add(renewed, True, timeout=600)
-    assert cached("shared", lambda: "second", clock=clock) == "first"
+    assert cached("shared", Any, lambda: "second", clock=clock) == "first"
     clock.now += 0.2
-    assert cached("shared", lambda: "second", clock=clock) == "second"
+    assert cached("shared", Any, lambda: "second", clock=clock) == "second"
     other.delete_many(["shared", renewed])
 
 
@@ -283,7 +314,7 @@ def test_redis_itself_drops_an_answer(use: Callable[..., None], clock: Clock, re
     """Whatever the clocks of two hosts say."""
     assert KEPT_SECONDS == core.cache.answers.FRESH_SECONDS
     use(redis_url)
-    cached("dropped", lambda: 1, clock=clock)
+    cached("dropped", Any, lambda: 1, clock=clock)
     client = SteadyRedisCache(redis_url, {}).shared._cache.get_client()
     assert 0 < client.pttl(":1:dropped") <= 600_000
     cache.delete("dropped")

@@ -8,7 +8,7 @@ from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcom
 from core.duels.services import duel_succeed
 from core.editions.services import advance
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_claim, job_release
+from core.jobs.lifecycle import job_claim, job_give_back
 from core.models import Build, Duel, Environment, JobState, Submission, Tournament, Validation
 from core.tests import factories
 
@@ -52,7 +52,7 @@ def play_all(tournament: Tournament) -> None:
 def break_down(duel: Duel) -> None:
     """The engine is down until the platform's attempts are used up."""
     while (job := job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")) is not None:
-        job_release(job=job, code="engine_down", error="The engine does not answer.")
+        job_give_back(job=job, code="engine_down", error="The engine does not answer.")
         Duel.objects.filter(pk=duel.pk).update(not_before=None)
 
 

@@ -106,12 +106,12 @@ moves = st.tuples(st.sampled_from("ppppppsrrawl"), st.integers(0, 11), st.intege
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(
     history=st.lists(moves, min_size=6, max_size=16),
-    is_held_back=st.booleans(),
+    is_withheld=st.booleans(),
     is_ladder=st.booleans(),
     every=st.sampled_from([1, 2, 5_000]),
 )
 def test_the_ledger_read_from_nothing_gives_the_same_as_step_by_step(
-    history: list[tuple[str, int, int]], is_held_back: bool, is_ladder: bool, every: int
+    history: list[tuple[str, int, int]], is_withheld: bool, is_ladder: bool, every: int
 ) -> None:
     with rolled_back(), patch.object(sums_module, "CHECKPOINT_EVERY", every):
         environment = factories.environment()
@@ -121,7 +121,7 @@ def test_the_ledger_read_from_nothing_gives_the_same_as_step_by_step(
             factories.ready(factories.agent(factories.user(f"owner-{number}"), environment))
         advance(environment, now=LATER)
         tournament = edition(environment)
-        if is_held_back:
+        if is_withheld:
             Tournament.objects.update(results=Audience.HIDDEN)
         for move, which, size in history:
             _move(tournament, move, which, size)

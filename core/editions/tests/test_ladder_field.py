@@ -12,7 +12,7 @@ from core.editions import ladder
 from core.editions.ladder import ladder_step
 from core.editions.services import advance
 from core.editions.tests.samples import LATER, edition, play, play_all, players
-from core.jobs.lifecycle import job_claim, job_release
+from core.jobs.lifecycle import job_claim, job_give_back
 from core.models import Duel, Environment, JobState, Play, Rating, Submission, Tournament
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.existing import submission_delete
@@ -83,7 +83,7 @@ def test_resting_cancels_what_waits_and_takes_nothing_back(environment: Environm
     assert duel.state == JobState.RUNNING
     agent_rest(agent=one.agent, is_resting=False)
     advance(environment, now=LATER)
-    job_release(job=running, code="engine_down", error="The engine does not answer.")
+    job_give_back(job=running, code="engine_down", error="The engine does not answer.")
     Duel.objects.update(not_before=None)
     play(duel)
     advance(environment, now=LATER)

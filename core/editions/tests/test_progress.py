@@ -15,7 +15,7 @@ from core.editions.progress import plan_of, standings_refresh, tournament_begin,
 from core.editions.tests.planned import begun, drawn, planned, play_on, ranks, rows_of
 from core.editions.tests.samples import LATER, break_down, play, players
 from core.errors import Refused
-from core.jobs.lifecycle import job_claim, job_release
+from core.jobs.lifecycle import job_claim, job_give_back
 from core.models import (
     CancelCode,
     Duel,
@@ -321,7 +321,7 @@ def test_leaving_takes_back_no_duel_that_a_worker_has_begun_unless_organisers_ba
     (meeting,) = (found for found in plan_of(tournament).meetings if duel.pk in found.duel_keys)
     assert meeting.is_open
     # The arena fails, and it waits for its next attempt.
-    job_release(job=job, code="engine", error="The engine was away.", is_delayed=False)
+    job_give_back(job=job, code="engine", error="The engine was away.", is_delayed=False)
     step(tournament)
     play(Duel.objects.get(pk=duel.pk))
     step(tournament)

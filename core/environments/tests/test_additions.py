@@ -151,7 +151,7 @@ def test_what_no_agent_belongs_to_goes_after_its_time() -> None:
 
 def test_another_trial_that_takes_long_is_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(additions, "PATIENCE_SECONDS", 0.0)
-    cache.set(additions.TURN, True, 60)
+    cache.set(additions.TRIAL_LOCK, True, 60)
     with pytest.raises(QuotaExceeded) as refused:
         environment_add(env_id="CartPole-v0")
     assert (refused.value.code, refused.value.retry_after_seconds) == ("busy", 60)

@@ -40,7 +40,7 @@ def cart_pole() -> Environment:
 @pytest.fixture
 def always_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that ask again after a change."""
-    monkeypatch.setattr(board, "cached", lambda key, compute: compute())
+    monkeypatch.setattr(board, "cached", lambda key, kind, compute: compute())
 
 
 def places(environment: Environment, **filters: Any) -> list[tuple[str, int, str]]:

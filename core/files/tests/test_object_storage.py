@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from core.errors import StoreFailed
-from core.files.object_place import object_place
+from core.files.buckets import bucket_of
 from core.files.object_storage import LEAST_BYTES, ObjectStorage
 from core.files.storage import LocalStorage
 from core.jobs.artifacts import store_is_down
@@ -70,7 +70,7 @@ def test_the_store_behaves_like_a_folder(store: ObjectStorage, server: StoreServ
     assert name in store.files_before("duels/1/claim", soon)
     assert store.files_before("duels/1/claim", soon - timedelta(days=1)) == []
     # All of it is below the prefix of this arena.
-    found = server.client().list_objects_v2(Bucket="arena-files", Prefix=store._place.prefix)
+    found = server.client().list_objects_v2(Bucket="arena-files", Prefix=store._bucket.prefix)
     assert found["KeyCount"] == 2
     store.delete(name)
     store.delete(name)
@@ -188,12 +188,12 @@ def test_files_are_copied_both_ways_and_a_broken_copy_goes_on(
 )  # fmt: skip
 def test_an_address_that_is_none_is_refused_without_its_secret(address: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="STORAGE must be local") as refused:
-        object_place(address)
+        bucket_of(address)
     assert "secret@" not in str(refused.value)
 
 
 def test_an_address_names_every_part() -> None:
-    place = object_place("s3://key:a%2Fb%2Bc@s3.example.org:444/arena/its/files?region=eu-central-1")
-    assert (place.endpoint, place.bucket, place.prefix) == ("https://s3.example.org:444", "arena", "its/files/")
-    assert (place.key, place.secret, place.region) == ("key", "a/b+c", "eu-central-1")
-    assert "a/b+c" not in repr(place)
+    bucket = bucket_of("s3://key:a%2Fb%2Bc@s3.example.org:444/arena/its/files?region=eu-central-1")
+    assert (bucket.endpoint, bucket.name, bucket.prefix) == ("https://s3.example.org:444", "arena", "its/files/")
+    assert (bucket.key, bucket.secret, bucket.region) == ("key", "a/b+c", "eu-central-1")
+    assert "a/b+c" not in repr(bucket)

@@ -23,7 +23,7 @@ from core.errors import StoreFailed
 from core.jobs import messages as queues
 from core.jobs.artifacts import artifacts_stored, artifacts_sweep, store_is_down
 from core.jobs.control import job_requeue
-from core.jobs.lifecycle import job_claim, job_hand_back, job_release
+from core.jobs.lifecycle import job_claim, job_give_back, job_give_back_stopped
 from core.jobs.states import StaleJob
 from core.models import Duel, JobState, Submission, Validation
 from core.submissions.phases import build_succeed
@@ -169,9 +169,11 @@ def test_a_store_that_takes_a_file_is_not_down_and_keeps_nothing_of_the_trial(fi
 @pytest.mark.parametrize(
     "leave",
     [
-        lambda duel: job_release(job=duel, code="worker_lost", error="The worker stopped answering.", is_delayed=False),
+        lambda duel: job_give_back(
+            job=duel, code="worker_lost", error="The worker stopped answering.", is_delayed=False
+        ),
         lambda duel: job_requeue(job=duel, reason="An organiser has requeued it."),
-        lambda duel: job_hand_back(job=duel),
+        lambda duel: job_give_back_stopped(job=duel),
     ],
 )
 def test_what_a_killed_worker_has_stored_is_swept_and_what_rows_name_stays(

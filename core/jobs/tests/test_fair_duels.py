@@ -9,7 +9,7 @@ import pytest
 from core.duels.services import duel_create
 from core.jobs import turns
 from core.jobs.claims import claim_next
-from core.jobs.lifecycle import job_claim, job_enqueue, job_release, job_succeed
+from core.jobs.lifecycle import job_claim, job_enqueue, job_give_back, job_succeed
 from core.jobs.lines import line, places_of
 from core.jobs.turns import TURNS_PER_PRIORITY, priority_write
 from core.models import Challenge, ChallengeKind, Duel, Environment, JobState, Promotion, Submission, Tournament
@@ -134,7 +134,7 @@ def test_a_duel_that_waits_again_goes_first_and_keeps_its_flows_turn(large: Tour
     again = line(Duel)[0]
     claimed = job_claim(kind=Duel, job_id=again.pk, worker="worker")
     assert claimed is not None
-    job_release(job=claimed, code="engine_down", error="No engine.", is_delayed=False)
+    job_give_back(job=claimed, code="engine_down", error="No engine.", is_delayed=False)
     Duel.objects.update(not_before=None)
     assert places_of(Duel, [again.pk]) == {again.pk: 1}
     draw(large, (again.player_1, again.player_2), 1)
@@ -194,7 +194,7 @@ class TestPriority:
         claimed = job_claim(kind=Duel, job_id=first.pk, worker="worker")
         assert claimed is not None
         assert priority_write(rows=Duel.objects.filter(pk=first.pk), priority=-10) == 0
-        job_release(job=claimed, code="engine_down", error="No engine.", is_delayed=False)
+        job_give_back(job=claimed, code="engine_down", error="No engine.", is_delayed=False)
         Duel.objects.update(not_before=None)
         assert priority_write(rows=Duel.objects.all(), priority=-10) == 1
         assert [serve(), serve()] == [first, second]

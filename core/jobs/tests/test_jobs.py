@@ -18,8 +18,8 @@ from core.jobs.lifecycle import (
     job_claim,
     job_enqueue,
     job_fail,
+    job_give_back,
     job_heartbeat,
-    job_release,
     job_succeed,
     job_take,
     job_wake,
@@ -141,7 +141,7 @@ def test_a_zombies_result_is_refused(build: Build) -> None:
     with pytest.raises(StaleJob):
         job_fail(job=zombie, fault=JobFault.PLAYER, code="late", error="Too late.")
     with pytest.raises(StaleJob):
-        job_release(job=zombie, code="late", error="Too late.")
+        job_give_back(job=zombie, code="late", error="Too late.")
     with pytest.raises(StaleJob):
         job_succeed(job=zombie, log="Too late.")
     job_succeed(job=heir, log="In time.")
@@ -190,7 +190,7 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
         job = claimed(build)
         assert job.attempt == attempt
         if how == "released":
-            job_release(job=job, code="engine_down", error="The engine does not answer.", log="tried")
+            job_give_back(job=job, code="engine_down", error="The engine does not answer.", log="tried")
         else:
             let_lease_expire(job)
             jobs_requeue_expired()
@@ -229,7 +229,7 @@ def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_up
 def test_a_history_keeps_what_was_requeued_and_its_latest_attempts_alone(build: Build) -> None:
     job_requeue(job=claimed(build), reason="The worker hangs.")
     for _ in range(HISTORY_LIMIT):
-        job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+        job_give_back(job=claimed(build), code="engine_down", error="The engine does not answer.")
         Build.objects.update(attempt=0, not_before=None)
     history = attempts_of(Build.objects.get(pk=build.pk))
     assert [row.code for row in history] == ["engine_down"] * HISTORY_LIMIT
@@ -242,7 +242,7 @@ def test_a_job_that_is_gone_cannot_be_given_back(build: Build) -> None:
     job = claimed(build)
     build.delete()
     with pytest.raises(StaleJob):
-        job_release(job=job, code="engine_down", error="The engine does not answer.")
+        job_give_back(job=job, code="engine_down", error="The engine does not answer.")
 
 
 def test_a_validation_also_wakes_workers_that_are_reserved_for_it(
@@ -280,7 +280,7 @@ def test_a_row_that_cannot_be_taken_back_raises_an_alarm_with_its_link(
         raise ValueError("Its history is not a list.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(expiry, "job_release", breaks)
+        patch.setattr(expiry, "job_give_back", breaks)
         assert jobs_requeue_expired() == 0
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"build-{build.pk}-cannot-be-taken-back", None)
@@ -300,7 +300,7 @@ def test_reserved_workers_take_no_scripts(submission: Submission) -> None:
 
 
 def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:
-    job_release(job=claimed(build), code="engine_down", error="The engine does not answer.", log="tried")
+    job_give_back(job=claimed(build), code="engine_down", error="The engine does not answer.", log="tried")
     end_delay(build)
     job = claimed(build)
     assert (job.fault, job.error_code, job.error, job.attempt) == (JobFault.NONE, "", "", 2)
@@ -315,7 +315,7 @@ def test_a_job_is_delayed_longer_after_every_fault_of_the_platform(
     Build.objects.filter(pk=build.pk).update(attempt=attempt - 1)
     job = claimed(build)
     before = database_time()
-    job_release(job=job, code="engine_down", error="The engine does not answer.")
+    job_give_back(job=job, code="engine_down", error="The engine does not answer.")
     after = database_time()
     build.refresh_from_db()
     assert build.not_before is not None
@@ -323,7 +323,7 @@ def test_a_job_is_delayed_longer_after_every_fault_of_the_platform(
 
 
 def test_a_delayed_job_is_not_claimed_until_it_is_time(build: Build) -> None:
-    job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+    job_give_back(job=claimed(build), code="engine_down", error="The engine does not answer.")
     assert jobs_end_delay() == 0
     assert claim_next("build", worker="worker-2") is None
     assert not is_work_waiting("build")
@@ -335,7 +335,7 @@ def test_a_delayed_job_is_not_claimed_until_it_is_time(build: Build) -> None:
 
 
 def test_a_job_that_is_woken_by_hand_is_not_delayed(build: Build) -> None:
-    job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
+    job_give_back(job=claimed(build), code="engine_down", error="The engine does not answer.")
     job_wake(job=build)
     assert claimed(build).attempt == 2
 

@@ -10,7 +10,7 @@ from django.db import connection
 
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_claim, job_enqueue, job_release, job_succeed
+from core.jobs.lifecycle import job_claim, job_enqueue, job_give_back, job_succeed
 from core.jobs.lines import line, places_of
 from core.jobs.turns import sort_key_of
 from core.jobs.worker import Performed, step
@@ -126,7 +126,7 @@ def test_work_of_owners_begun_before_goes_first(player: Callable[[str], Submissi
     enqueue(player("ann"), 3)
     job = job_claim(kind=Build, job_id=line(Build)[2].pk, worker="worker")
     assert job is not None
-    job_release(job=job, code="worker_lost", error="The worker stopped answering.")
+    job_give_back(job=job, code="worker_lost", error="The worker stopped answering.")
     Build.objects.update(not_before=None)
     assert line(Build)[0] == job
 

@@ -8,6 +8,7 @@ import pytest
 from django.db import OperationalError
 
 from core.jobs import loop
+from core.jobs.heartbeat import activity
 from core.jobs.messages import task_request
 from core.jobs.registry import TASKS
 from core.jobs.worker import Performed
@@ -101,3 +102,12 @@ def test_a_worker_ends_between_two_jobs_when_it_is_asked_to_stop_or_has_done_its
     monkeypatch.setattr(loop, "is_stopping", lambda: True)
     loop.serve("publish")
     assert done == ["done"] * 3
+
+
+def test_a_drained_host_begins_no_message(monkeypatch: pytest.MonkeyPatch, done: list[str]) -> None:
+    steps(monkeypatch, done)
+    monkeypatch.setattr(activity, "is_draining", True)
+    task_request("publish", "note", 1)
+    with pytest.raises(Rest):
+        loop.serve("publish")
+    assert "task 1" not in done

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django_q.models import OrmQ, Schedule
 from django_q.scheduler import scheduler
+from django_q.tasks import async_task
 
 from core.jobs import messages
 from core.jobs.claims import is_anything_waiting
-from core.jobs.messages import message_do, task_request
+from core.jobs.messages import AGAIN_AFTER, TASK, message_do, messages_thin, task_request
 from core.jobs.registry import TASKS, NamedTask
 from core.jobs.schedules import message_of
 from core.tests.concurrency import at_once
@@ -81,6 +83,43 @@ def test_what_a_schedule_and_a_result_ask_for_is_done_once(noted: list[int | str
     assert noted == [0]
 
 
+def test_messages_that_no_worker_takes_do_not_pile_up(noted: list[int | str]) -> None:
+    task_request("publish", "note", 1)
+    for argument in (0, 1, 0, 0):
+        async_task(TASK, "note", argument, cluster="publish")
+    async_task(TASK, "note", 0, cluster="build")
+    messages_thin()
+    assert requested() == [("publish", "note", 1), ("publish", "note", 0), ("build", "note", 0)]
+
+
+def test_the_task_of_a_worker_that_was_killed_is_done_again(
+    noted: list[int | str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(argument: int | str) -> None:
+        assert not is_anything_waiting("publish")
+        task_request("publish", "note", argument)
+        assert is_anything_waiting("publish"), "What it may have missed is done after it."
+        OrmQ.objects.order_by("-pk")[0].delete()
+        raise SystemExit
+
+    task_request("publish", "note", 7)
+    with monkeypatch.context() as killed:
+        killed.setitem(TASKS, "note", die)
+        with pytest.raises(SystemExit):
+            message_do("publish")
+    assert not message_do("publish"), "It may be at work still."
+    OrmQ.objects.update(lock=F("lock") - AGAIN_AFTER)
+    assert message_do("publish")
+    assert (noted, requested()) == ([7], [])
+
+
+def test_a_message_of_a_host_whose_clock_is_ahead_is_done_at_once(noted: list[int | str]) -> None:
+    task_request("publish", "note", 3)
+    OrmQ.objects.update(lock=F("lock") + timedelta(hours=2))
+    assert message_do("publish")
+    assert noted == [3]
+
+
 def test_what_is_rolled_back_requests_nothing() -> None:
     with transaction.atomic():
         task_request("publish", "note", 1)
@@ -97,6 +136,10 @@ def test_what_is_committed_stands_although_the_database_is_away_when_its_task_is
     monkeypatch.setattr(messages, "messages", away)
     task_request("publish", "note", 1)
     assert "The task note of 1 could not be requested: server closed the connection" in caplog.text
+    monkeypatch.setattr(messages, "_is_waiting", lambda *_: 1 / 0)
+    with transaction.atomic():
+        task_request("publish", "note", 2)
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_task_that_fails_and_a_message_that_cannot_be_read_stop_no_other(
@@ -112,4 +155,4 @@ def test_a_task_that_fails_and_a_message_that_cannot_be_read_stop_no_other(
     do_requested()
     assert noted == [2]
     assert "The task broken of 1 could not be updated." in caplog.text
-    assert "of the queue publish is none that a worker can read" in caplog.text
+    assert "of the queue publish cannot be read by a worker" in caplog.text

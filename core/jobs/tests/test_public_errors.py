@@ -6,7 +6,7 @@ import pytest
 
 from core.evaluations.services import evaluation_create, evaluation_fail
 from core.jobs.artifacts import EvaluationArtifacts
-from core.jobs.lifecycle import job_claim, job_fail, job_release
+from core.jobs.lifecycle import job_claim, job_fail, job_give_back
 from core.models import Environment, Evaluation, JobFault, JobState
 from core.submissions.visibility import error_shown
 from core.tests import factories
@@ -57,7 +57,7 @@ def test_a_fault_of_the_platform_is_told_to_strangers_in_full() -> None:
     build.refresh_from_db()
     row = job_claim(kind=type(build), job_id=build.pk, worker="w")
     assert row is not None
-    job_release(job=row, code="engine_down", error="The engine: it did not answer.", is_delayed=False)
+    job_give_back(job=row, code="engine_down", error="The engine: it did not answer.", is_delayed=False)
     assert error_shown(row, factories.user("bob"), can_see_source=False) == "The engine: it did not answer."
     row = job_claim(kind=type(build), job_id=build.pk, worker="w")
     assert row is not None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from core.jobs.registry import Line
-from core.jobs.rota import Rota, Turns
+from core.jobs.rota import Rota, Shares
 from core.models import Build, Duel, Recording
 
 SHORT, LONG, OTHER = Line(Duel, "play"), Line(Recording, "draw"), Line(Build, "build")
 
 
-def served(turns: Turns, seconds: dict[str, float], count: int, *, waiting: tuple[Line, ...]) -> list[Line]:
+def served(turns: Shares, seconds: dict[str, float], count: int, *, waiting: tuple[Line, ...]) -> list[Line]:
     """Serve jobs of lines in which some always wait. seconds: how long a job of a line takes, by its function."""
     lines = []
     for _ in range(count):
@@ -24,18 +24,18 @@ def served(turns: Turns, seconds: dict[str, float], count: int, *, waiting: tupl
 
 def test_lines_of_equal_jobs_are_served_one_after_the_other() -> None:
     lines = served(
-        Turns([SHORT, LONG, OTHER]), dict.fromkeys(("play", "draw", "build"), 0.2), 6, waiting=(SHORT, LONG, OTHER)
+        Shares([SHORT, LONG, OTHER]), dict.fromkeys(("play", "draw", "build"), 0.2), 6, waiting=(SHORT, LONG, OTHER)
     )
     assert lines == [SHORT, LONG, OTHER] * 2
 
 
 def test_a_line_of_long_jobs_has_fewer_of_them_done() -> None:
-    lines = served(Turns([LONG, SHORT]), {"play": 0.1, "draw": 8.0}, 27, waiting=(LONG, SHORT))
+    lines = served(Shares([LONG, SHORT]), {"play": 0.1, "draw": 8.0}, 27, waiting=(LONG, SHORT))
     assert Counter(line.perform for line in lines) == {"play": 24, "draw": 3}
 
 
 def test_a_line_in_which_nothing_waited_has_saved_up_no_time() -> None:
-    turns = Turns([SHORT, LONG])
+    turns = Shares([SHORT, LONG])
     served(turns, {"play": 5.0}, 100, waiting=(SHORT,))
     assert served(turns, {"play": 5.0, "draw": 5.0}, 4, waiting=(SHORT, LONG)) == [LONG, SHORT, LONG, SHORT]
 

@@ -7,9 +7,9 @@ from django.db import connection
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
-from core.jobs.messages import TASK
+from core.jobs.messages import SCHEDULED_TASK, TASK
 from core.jobs.registry import PLANS, TASKS
-from core.jobs.schedules import schedules_ensure
+from core.jobs.schedules import message_of, schedules_ensure
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -55,10 +55,19 @@ def test_what_organisers_changed_stays() -> None:
 
 def test_a_task_that_was_renamed_is_found_under_its_new_name() -> None:
     schedules_ensure()
-    Schedule.objects.filter(name="verify").update(func="duel_runner.recheck.duels_verify", minutes=30)
+    old = {"func": "duel_runner.recheck.duels_recheck", "minutes": 30, "cluster": "duel"}
+    Schedule.objects.filter(name="verify").update(**old)
     schedules_ensure()
-    found = Schedule.objects.values_list("func", "args", "minutes").get(name="verify")
-    assert found == (TASK, "('results_verify', 0)", 30)
+    found = Schedule.objects.values_list("func", "args", "minutes", "cluster").get(name="verify")
+    assert found == (TASK, "('results_recheck', 0)", 30, None)
+
+
+def test_no_schedule_is_left_to_a_cluster_that_no_longer_runs() -> None:
+    schedules_ensure()
+    Schedule.objects.create(name="tournaments 1", **message_of("tournament", SCHEDULED_TASK, 1) | {"cluster": "old"})
+    Schedule.objects.filter(name="disk").update(cluster="publish")
+    schedules_ensure()
+    assert not Schedule.objects.exclude(cluster=None).exists()
 
 
 def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from core.jobs.estimates import FEWEST, MEASURED, duration_words
-from core.jobs.lifecycle import job_hand_back, job_release
+from core.jobs.lifecycle import job_give_back, job_give_back_stopped
 from core.jobs.waits import TAKEN_OVER, Wait, WaitCode, standstill_key, wait_of, waits_of
 from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, Job, JobFault, JobState, Submission, Worker
@@ -180,7 +180,7 @@ def test_a_queue_that_stands_still_says_since_when_until_it_moves(submission: Su
     alarm = alarm_raise(key=standstill_key("build"), message="Nothing happens.")
     called = f"{alarm.raised_at.astimezone(UTC):%H:%M} UTC"
     assert wait(build).sentence == (
-        f"Its queue has stopped finishing jobs; the organisers were alerted at {called}. It is next in the queue."
+        f"Its queue has stopped finishing jobs; the organisers got an alarm at {called}. It is next in the queue."
     )
     assert (wait(build).code, wait(build).is_stuck) == (WaitCode.STANDS_STILL, True)
     alarm_settle(key=standstill_key("build"))
@@ -208,16 +208,16 @@ def test_a_job_that_rests_says_until_when_and_after_what(
 ) -> None:
     settings.JOB_MAX_ATTEMPTS = 5
     build = factories.build(submission, JobState.RUNNING)
-    job_release(job=build, code=code, error="Why.")
+    job_give_back(job=build, code=code, error="Why.")
     found = wait(build)
     assert build.not_before is not None
     assert (found.code, found.until, found.place) == (expected, build.not_before, None)
     assert found.sentence == sentence.format(f"{build.not_before.astimezone(UTC):%H:%M} UTC")
 
 
-def test_what_was_handed_back_is_taken_again_soon(submission: Submission) -> None:
+def test_what_was_given_back_is_taken_again_soon(submission: Submission) -> None:
     build = factories.build(submission, JobState.RUNNING)
-    job_hand_back(job=build)
+    job_give_back_stopped(job=build)
     Build.objects.update(not_before=timezone.now() - timedelta(seconds=1))
     found = wait(build)
     assert (found.code, found.until) == (WaitCode.WORKER_STOPPED, None)
@@ -239,7 +239,7 @@ def test_a_job_that_no_worker_takes_over_is_stuck(submission: Submission) -> Non
     lost = wait(running)
     assert (lost.code, lost.is_stuck) == (WaitCode.NO_WORKER, True)
     assert lost.sentence == "Its worker has stopped answering, and no other worker has taken it over."
-    job_hand_back(job=running)
+    job_give_back_stopped(job=running)
     Build.objects.update(not_before=long_ago)
     due = wait(running)
     assert (due.code, due.is_stuck) == (WaitCode.NO_WORKER, True)

@@ -18,7 +18,7 @@ from core.jobs import stopping, worker, written
 from core.jobs.control import job_requeue
 from core.jobs.heartbeat import activity
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_claim, job_fail, job_release, job_succeed
+from core.jobs.lifecycle import job_claim, job_fail, job_give_back, job_succeed
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.stopping import ask_to_stop
@@ -88,7 +88,7 @@ def test_what_ends_within_half_of_the_grace_is_finished_by_the_worker_that_shall
 def test_what_does_not_look_whether_it_shall_stop_loses_its_job_within_the_grace(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "NEWS_SECONDS", 0.01)
+    monkeypatch.setattr(leases, "LOOK_SECONDS", 0.01)
 
     def action(job: Build, lease: Lease) -> None:
         lease.log("deaf")
@@ -111,7 +111,7 @@ def test_a_worker_that_shall_stop_begins_nothing(build: Build) -> None:
 
 @pytest.mark.usefixtures("no_grace")
 def test_attempts_that_the_platform_has_used_stay_used(build: Build) -> None:
-    perform_one(Build, build.pk, lambda job, _: job_release(job=job, code="engine_down", error="No engine."))
+    perform_one(Build, build.pk, lambda job, _: job_give_back(job=job, code="engine_down", error="No engine."))
     Build.objects.update(not_before=None)
 
     def action(job: Build, lease: Lease) -> None:
@@ -143,7 +143,7 @@ class TestAHeartbeatThatFails:
     ) -> None:
         # A quarter of it is longer than the test's patience.
         settings.JOB_LEASE_SECONDS = 10_000
-        monkeypatch.setattr(leases, "NEWS_SECONDS", 0.01)
+        monkeypatch.setattr(leases, "LOOK_SECONDS", 0.01)
         beaten, failures = threading.Event(), [OperationalError("cut")]
 
         def beat(**news: object) -> None:
@@ -194,7 +194,7 @@ class TestAnOutage:
         def fails(**_: object) -> None:
             raise error
 
-        monkeypatch.setattr(worker, "job_release", fails)
+        monkeypatch.setattr(worker, "job_give_back", fails)
         assert perform_one(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
         build.refresh_from_db()
         assert (build.state, build.attempt) == (JobState.RUNNING, 1)

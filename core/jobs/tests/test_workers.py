@@ -53,7 +53,7 @@ def test_a_worker_lives_until_it_stops_or_falls_silent() -> None:
     assert list(workers_alive()) == list(workers_alive("duel")) == [alive]
     assert not workers_alive("build").exists()
 
-    assert worker_beat(worker=lost, news={})
+    assert worker_beat(worker=lost, fields={})
     assert states()["host:3"] == WorkerState.ALIVE
 
 
@@ -63,12 +63,12 @@ def test_rows_of_workers_that_left_long_ago_are_removed_and_those_who_are_still_
 
     assert workers_prune() == 1
     assert list(Worker.objects.all()) == [alive]
-    assert not worker_beat(worker=gone, news={})
+    assert not worker_beat(worker=gone, fields={})
 
 
 def test_a_process_with_the_name_of_an_earlier_one_begins_afresh() -> None:
     first = appear()
-    worker_beat(worker=first, news={"faults": 3, "last_fault": "No engine.", "jobs_done": 9})
+    worker_beat(worker=first, fields={"faults": 3, "last_fault": "No engine.", "jobs_done": 9})
     worker_stop(worker=first)
 
     appear()

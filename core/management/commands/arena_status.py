@@ -36,7 +36,7 @@ def screen(found: ArenaStatus) -> Iterator[str]:
     yield f"RL Arena {versions.arena}, {found.now:%Y-%m-%d %H:%M:%S} UTC"
     yield f"Python {versions.python}, Django {versions.django}, {versions.database}, messages in {versions.broker}"
     yield f"Sandbox {versions.sandbox}, engine: {versions.engine_error or versions.engine or 'not needed'}"
-    yield _watch(found)
+    yield _watchdog(found)
     for disk in found.disks:
         share = disk.free_bytes / disk.total_bytes
         size = f"{disk.free_bytes / GIB:.1f} of {disk.total_bytes / GIB:.1f} GiB free ({share:.0%})"
@@ -86,7 +86,7 @@ def screen(found: ArenaStatus) -> Iterator[str]:
     )
 
 
-def _watch(found: ArenaStatus) -> str:
+def _watchdog(found: ArenaStatus) -> str:
     if found.watched_at is None:
         return "WATCHDOG: it has never run. Start the workers."
     line = f"last run {since(found.watched_at, found.now)} ago, by {found.watched_by}"

@@ -6,7 +6,6 @@ import fcntl
 import io
 import logging
 import os
-import shutil
 import signal
 import sys
 import time
@@ -24,17 +23,17 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from arena_kit.environment.registry import all_specs
-from core.demo.accounts import ORGANISER_EMAIL, organiser_create, owner_create
-from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, scored_upload
+from core.demo.accounts import ORGANISER, OWNER, account
+from core.demo.agents import SCORED, examples_upload, images_follow_sandbox
 from core.demo.application import ApplicationDemo, images_missing
 from core.demo.processes import Child, free_port, port_answers, port_is_free
-from core.demo.progress import DemoProgress, edition_finished, leaderboard, measure, score_board
+from core.demo.progress import failures, leaderboard, stages
 from core.jobs.control import job_requeue
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.messages import BASE_IMAGE_TASK, TOURNAMENT_TASK, task_request
 from core.jobs.registry import CHORES, TASKS
 from core.jobs.states import StaleJob
-from core.models import Environment, EnvironmentKind, JobState, User
+from core.models import Environment, EnvironmentKind, JobState
 from core.rollouts.permissions import MEMBERS
 
 HOST = "127.0.0.1"
@@ -44,13 +43,13 @@ DEFAULT_MATCHES = 100
 LONG_STEPS, LONG_MATCHES = 100, 10
 """Where a match can have more steps than this, a duel of the demo has this many matches."""
 POLL_SECONDS = 0.5
-PLAIN_SECONDS = 5.0
-"""Minimum time between two lines of progress without a terminal."""
+PROGRESS_SECONDS = 10.0
+"""Minimum time between two lines of progress."""
 START_SECONDS = 120.0
 """Time for the site to collect its static files and to answer."""
 STALL_SECONDS = 180.0
 GRACE_SECONDS = settings.STOP_GRACE_SECONDS + 10.0
-"""Longer than `run_workers` waits for its clusters."""
+"""Longer than `run_workers` waits for its workers."""
 
 
 class Command(BaseCommand):
@@ -58,8 +57,6 @@ class Command(BaseCommand):
     requires_migrations_checks = False
     requires_system_checks = ()
     """The first stage creates the data folder, and the second one runs the checks."""
-    _progress_shown = ""
-    _progress_shown_at = float("-inf")
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port of the site on {HOST}")
@@ -128,23 +125,14 @@ class Command(BaseCommand):
         address = f"http://{HOST}:{port}/"
         self._say(f"The site is up: {address} (live events: {settings.EVENTS_URL})")
         # Meanwhile the workers have begun with the games.
-        scored = [row for row in environments if row.is_scored]
-        submissions = scored_upload(owner_create(data), scored, self._say)
-        if submissions:
-            self._say(f"Example agents for tasks: {len(submissions)} uploaded")
+        examples_upload(account(data, OWNER), [row for row in environments if row.is_scored], self._say)
         self._follow(children, environments, gives_up=options["once"])
-        self._say("")
-        for environment in environments:
-            tournament = edition_finished(environment)
-            if tournament is not None or environment.is_scored:
-                self._say(score_board(environment) if tournament is None else leaderboard(tournament))
-                self._say("")
         self._say(f"Leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
         if options["once"]:
             return
         self._say(f"Open {address} (Ctrl-C stops everything and keeps the data).")
         # Only now: the leaderboards need the cores first.
-        application = ApplicationDemo(User.objects.get(email=ORGANISER_EMAIL), owner_create(data), self._say)
+        application = ApplicationDemo(account(data, ORGANISER), account(data, OWNER), self._say)
         while True:
             self._check(children)
             if settings.ROLLOUTS == MEMBERS:
@@ -199,11 +187,10 @@ class Command(BaseCommand):
         missing = missing.exclude(kind=EnvironmentKind.APP)
         if names := ", ".join(missing.values_list("name", flat=True)):
             self._say(f"Not available here because packages are missing: {names}. `make extras` installs them.")
-        login = organiser_create(data)
-        password = f"password {login.password}, stored" if login.is_new else "password"
-        self._say(f"Organiser: log in as {login.email}, {password} in {data / 'organiser-password'}")
-        submissions = examples_upload(owner_create(data), games, self._say)
-        self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already uploaded")
+        organiser = account(data, ORGANISER)
+        password = (kept := data / f"{ORGANISER}-password").read_text().strip()
+        self._say(f"Organiser: log in as {organiser.email}, password {password} (kept in {kept})")
+        examples_upload(account(data, OWNER), games, self._say)
         rebuilt = images_follow_sandbox(data / "sandbox", settings.SANDBOX)
         if rebuilt:
             self._say(f"The sandbox has changed: {rebuilt} submissions are rebuilt.")
@@ -257,42 +244,30 @@ class Command(BaseCommand):
             time.sleep(POLL_SECONDS / 5)
 
     def _follow(self, children: list[Child], environments: list[Environment], *, gives_up: bool) -> None:
-        """Show progress until every environment has a leaderboard."""
-        told: set[str] = set()
-        last, moved_at = "", time.monotonic()
-        while True:
-            progress = measure(environments)
-            for failure in progress.failures:
-                if failure not in told:
-                    told.add(failure)
-                    self._say(f"Failed: {failure}")
-            self._show(progress)
-            if progress.is_complete:
-                return
+        """Write a line for each leaderboard when it is complete, and one of all stages now and then until then."""
+        said: set[str] = set()
+        last, moved_at, shown_at = "", time.monotonic(), time.monotonic()
+        waiting = list(environments)
+        while waiting:
             self._check(children)
-            if str(progress) != last:
-                last, moved_at = str(progress), time.monotonic()
+            boards = {environment: leaderboard(environment) for environment in waiting}
+            waiting = [environment for environment, board in boards.items() if board is None]
+            for line in [*failures(environments), *filter(None, boards.values())]:
+                if line not in said:
+                    said.add(line)
+                    self._say(line)
+            if (progress := stages(environments)) != last:
+                last, moved_at = progress, time.monotonic()
+                if moved_at - shown_at >= PROGRESS_SECONDS:
+                    shown_at = moved_at
+                    self._say(progress)
             elif time.monotonic() - moved_at > STALL_SECONDS:
-                workers = next(child for child in children if child.name == "workers")
-                stalled = f"No progress for {STALL_SECONDS:.0f} s; see the workers' log: {workers.log_path}"
+                stalled = f"No progress for {STALL_SECONDS:.0f} s; see the workers' log: {children[1].log_path}"
                 if gives_up:
                     raise CommandError(stalled)
                 self._say(stalled)
                 moved_at = time.monotonic()
             time.sleep(POLL_SECONDS)
-
-    def _show(self, progress: DemoProgress) -> None:
-        """Overwrite one line on a terminal, otherwise print a plain line now and then."""
-        text = str(progress)
-        if self.stdout.isatty():
-            width = shutil.get_terminal_size().columns - 1
-            self.stdout.write(f"\r\x1b[K{text[:width]}", ending="")
-            self.stdout.flush()
-        elif text != self._progress_shown and (
-            progress.is_complete or time.monotonic() - self._progress_shown_at >= PLAIN_SECONDS
-        ):
-            self._progress_shown, self._progress_shown_at = text, time.monotonic()
-            self._say(text)
 
     def _check(self, children: list[Child]) -> None:
         for child in children:
@@ -302,7 +277,7 @@ class Command(BaseCommand):
     def _say(self, text: str) -> None:
         # The terminal may be closed while the children still have to be stopped.
         with suppress(OSError):
-            self.stdout.write(f"\r\x1b[K{text}" if self.stdout.isatty() else text)
+            self.stdout.write(text)
             self.stdout.flush()
 
 

@@ -107,7 +107,7 @@ def load(queues: list[str]) -> None:
 
     work_load(queues)
     connections.close_all()
-    # What is never looked at is never copied.
+    # Freeze these objects, so that forks do not copy their memory.
     gc.collect()
     gc.freeze()
 

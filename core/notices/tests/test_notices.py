@@ -32,7 +32,7 @@ from core.notices.outbox import LONGEST_PAUSE, MAX_ATTEMPTS, pause_after
 from core.notices.services import choices_save, mail_stop, notify
 from core.operations.retention import retention_apply
 from core.people.services import anonymous_ensure
-from core.submissions.news import promotion_decided
+from core.submissions.notices import promotion_decided
 from core.submissions.phases import validation_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once

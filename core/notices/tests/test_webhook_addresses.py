@@ -34,3 +34,9 @@ def test_what_is_no_good_address_is_refused_with_a_sentence(url: str, said: str,
     settings.WEBHOOKS_OVER_HTTP = False
     with pytest.raises(CannotReach, match=said):
         post(url, body=b"", headers={})
+
+
+@pytest.mark.parametrize("host", ["[::1]", "[::ffff:127.0.0.1]", "[fc00::17]"])
+def test_an_address_of_the_sixth_version_needs_no_port(host: str) -> None:
+    with pytest.raises(CannotReach, match="is not on the public internet"):
+        post(f"https://{host}/hook", body=b"", headers={})

@@ -141,7 +141,7 @@ def writing(path: Path) -> Iterator[BackupWriter]:
 
 
 class BackupReader:
-    """A backup that is being read. Call `verify` first: only then do its parts match the manifest."""
+    """A backup that is being read. Call `check` first: only then do its parts match the manifest."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
@@ -159,7 +159,7 @@ class BackupReader:
         assert file is not None
         return file
 
-    def verify(self) -> None:
+    def check(self) -> None:
         """Read everything once. Raises BackupDamaged, naming what is missing, unknown or changed."""
         expected, found = set(self.manifest.parts), set(self._members) - {MANIFEST}
         if lacking := expected - found or ({DATABASE} - expected):

@@ -55,7 +55,7 @@ def database_dump(path: Path) -> Dump:
 
 
 def database_keep(path: Path) -> None:
-    """As `database_dump`, but with every row of any database, to undo a restore that fails."""
+    """Like `database_dump`, but with every row of any database, to undo a restore that fails."""
     _dumps()(path, (), lambda _: frozenset())
 
 

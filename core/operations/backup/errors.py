@@ -1,4 +1,4 @@
-"""Errors of backups; every message says what to do."""
+"""Errors of backups; every message has a remedy."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from core.files.storage import may_be_stored
 from core.operations.backup.archive import DATABASE, FILES, FORMAT, BackupManifest, BackupWriter, writing
 from core.operations.backup.database import Dump, database_dump, database_kind, files_named
 from core.operations.backup.errors import BackupError
@@ -114,17 +115,10 @@ def _add(writer: BackupWriter, name: str) -> None:
             raise
         # Each store raises its own errors, even for a missing file.
         except Exception as error:
-            if not _may_be_there(name):
+            if not may_be_stored(name):
                 raise FileNotFoundError(name) from error
             raise _NotGiven(f"{type(error).__name__}: {error}") from error
         writer.add(f"{FILES}{name}", file, size)
-
-
-def _may_be_there(name: str) -> bool:
-    try:
-        return bool(default_storage.exists(name))
-    except Exception:
-        return True
 
 
 def _manifest(writer: BackupWriter, dump: Dump, lost: list[str], now: datetime) -> BackupManifest:

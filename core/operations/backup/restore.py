@@ -48,7 +48,7 @@ def restore(
     step. Raises BackupDamaged and RestoreRefused before anything is changed, and BackupError for a later failure, after
     database and store were put back as they were.
     """
-    watch = _Watch(tell)
+    steps = _Steps(tell)
     with reading(path) as backup, tempfile.TemporaryDirectory(prefix="arena-restore-") as name, ExitStack() as undo:
         _check_fits(backup.manifest)
         if not force and (others := who_works()):
@@ -58,22 +58,22 @@ def restore(
             )
         if not replace and _is_in_use():
             raise RestoreRefused("This arena is in use. Use --replace to replace it by the backup.")
-        with watch.step("check", "Checking the backup ..."):
-            backup.verify()
+        with steps.step("check", "Checking the backup ..."):
+            backup.check()
             _check_store(backup, replace=replace)
-        with watch.step("files", f"Storing {len(backup.files)} files ..."):
+        with steps.step("files", f"Storing {len(backup.files)} files ..."):
             _store_files(backup, undo, Path(name))
-        with watch.step("database", "Restoring and migrating the database ..."):
+        with steps.step("database", "Restoring and migrating the database ..."):
             _replace_database(backup, undo, Path(name))
-        with watch.step("look", "Checking every file that rows name ..."):
+        with steps.step("look", "Checking every file that rows name ..."):
             _check_files(backup)
         # The restore has succeeded, so nothing is undone.
         undo.pop_all()
         manifest = backup.manifest
-        return Restored(manifest.made_at, len(backup.files), tuple(manifest.missing), dict(watch.seconds))
+        return Restored(manifest.made_at, len(backup.files), tuple(manifest.missing), dict(steps.seconds))
 
 
-class _Watch:
+class _Steps:
     """Announces each step and measures its time."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -208,7 +208,7 @@ def _put_back(before: Path | None) -> None:
 
 
 def _check_files(backup: BackupReader) -> None:
-    """Check that every file that a row names is stored as the manifest says. Raises BackupDamaged and BackupError."""
+    """Check that every file that a row names is stored as in the manifest. Raises BackupDamaged and BackupError."""
     named, parts = files_named(), backup.files
     if unknown := named - parts.keys() - set(backup.manifest.missing):
         raise BackupDamaged(f"A row names {min(unknown)}, but this backup does not contain it.")

@@ -1,4 +1,4 @@
-"""How many hosts of workers are wanted, and which of them go. Pure: everything it knows is an argument."""
+"""How many hosts of workers are wanted, and which of them go. Pure: everything it uses is an argument."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def decide(
     """Return what to do.
 
     leaving: hosts on their way out that still exist. wanted_before: of the last look. hours_used: of hosts, in the last
-    24 hours. The number changes only when two looks in a row want it, and never beyond what both want. Together with
+    24 hours. The number changes only when two looks in a row agree, and never beyond what both found. Together with
     those on their way out there are never more hosts than the maximum.
     """
     wanted = wanted_hosts(work, policy, fixed_slots=fixed_slots)

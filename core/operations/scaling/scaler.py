@@ -28,7 +28,7 @@ LOOK_SECONDS = 60
 CREATION = timedelta(minutes=10)
 """A host whose workers are not heard of by then has failed."""
 SILENCE = timedelta(seconds=3 * BEAT_SECONDS)
-"""By then the workers of a host know that it is drained, and have said what they had begun."""
+"""By then the workers of a host have read that it is drained, and have stored what they had begun."""
 FAILURES = 5
 """Looks in a row that a provider may fail before organisers hear of it."""
 ALARM = "scaling-provider-fails"

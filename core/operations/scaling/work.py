@@ -16,7 +16,7 @@ from core.models import Job, JobState, WorkerHost
 from core.operations.scaling.decision import Work
 
 LAST = 10
-"""How many ended jobs say how long one takes."""
+"""How many ended jobs give the estimate of how long one takes."""
 
 
 def open_work(queues: Sequence[str], *, leaving: Collection[str]) -> list[Work]:

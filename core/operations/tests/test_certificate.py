@@ -18,7 +18,7 @@ from pytest_django.fixtures import Settings
 
 from core.models import Alarm
 from core.operations import certificate
-from core.operations.certificate import ALARM, certificate_watch
+from core.operations.certificate import ALARM, certificate_check
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,7 +70,7 @@ def said(settings: Settings, pair: Path) -> str:
     """What the open alarm says about a site with this certificate."""
     with answering(pair) as port:
         settings.SITE_URL = f"https://localhost:{port}"
-        certificate_watch()
+        certificate_check()
     alarm = Alarm.objects.filter(key=ALARM, settled_at=None).first()
     return alarm.message if alarm else ""
 
@@ -101,10 +101,10 @@ def test_an_address_that_says_nothing_changes_nothing(
 ) -> None:
     assert "expired" in said(settings, pairs / "over.pem")
     # The port is closed by now.
-    certificate_watch()
+    certificate_check()
     assert Alarm.objects.get(key=ALARM).settled_at is None
     settings.SITE_URL = "http://localhost"
-    certificate_watch()
+    certificate_check()
     assert Alarm.objects.get(key=ALARM).settled_at is not None
     # An authority of one's own, of which this machine has not been told.
     monkeypatch.delenv("SSL_CERT_FILE")

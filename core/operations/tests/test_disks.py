@@ -9,7 +9,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from core.models import Alarm
-from core.operations.disks import ALARM, NOTICE_UPLOADS, disk_watch
+from core.operations.disks import ALARM, NOTICE_UPLOADS, disk_check
 
 pytestmark = pytest.mark.django_db
 
@@ -21,16 +21,16 @@ def test_an_alarm_rings_while_there_is_room_for_few_uploads_and_settles_with_roo
     settings.MEDIA_ROOT = tmp_path / "files"
     free = shutil.disk_usage(tmp_path).free
     settings.MAX_UPLOAD_BYTES = free // NOTICE_UPLOADS // 2
-    disk_watch()
+    disk_check()
     assert not Alarm.objects.exists()
 
     settings.MAX_UPLOAD_BYTES = free
-    disk_watch()
+    disk_check()
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (ALARM, None)
     assert "MiB left" in alarm.message
 
     settings.MAX_UPLOAD_BYTES = free // NOTICE_UPLOADS // 2
-    disk_watch()
+    disk_check()
     alarm.refresh_from_db()
     assert alarm.settled_at is not None

@@ -18,13 +18,13 @@ from pytest_django.fixtures import Settings
 from core.jobs.workers import worker_appear
 from core.models import Build, Duty, Evaluation, Job, JobState, Submission, Worker
 from core.operations import health
-from core.operations.watchdog import watch
+from core.operations.watchdog import queues_check
 from core.tests import factories
 
 
 @pytest.fixture
 def worker(transactional_db: None) -> Worker:
-    watch(worker="host:1")
+    queues_check(worker="host:1")
     return worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
 
 
@@ -77,7 +77,7 @@ def test_queues_without_a_watch_are_not_healthy_though_workers_live(client: Clie
     status, found = components(client)
     assert (status, found["watchdog"], found["celery_workers"]) == (503, "unhealthy", "healthy")
 
-    watch(worker="host:2")
+    queues_check(worker="host:2")
     assert components(client)[0] == 200
 
 

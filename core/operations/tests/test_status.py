@@ -19,7 +19,7 @@ from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, JobState, Submission, Tournament, TournamentState, Worker
 from core.notices.alarms import alarm_raise
 from core.operations.status import STUCK_SHOWN
-from core.operations.watchdog import watch
+from core.operations.watchdog import queues_check
 from core.tests import factories
 from core.times import since
 
@@ -73,7 +73,7 @@ def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Sub
     delayed = factories.build(submission, JobState.QUEUED, not_before=timezone.now() + timedelta(minutes=1))
     validation = factories.validation(submission, JobState.QUEUED)
     alarm_raise(key="k", message="Something is odd.")
-    watch(worker="host:1")
+    queues_check(worker="host:1")
 
     shown = run()
 
@@ -131,7 +131,7 @@ def test_organisers_see_queues_and_workers_on_one_page(organiser: Client, submis
     assertContains(page, '<th scope="row">build</th>' + "".join(map(number.format, (1, 0, 1))))
     assertContains(page, '<th scope="row">duel</th><td class="num"><span class="badge badge-bad">none</span></td>')
     assertContains(page, "The queues are not being watched")
-    watch(worker="host:1")
+    queues_check(worker="host:1")
     assertNotContains(organiser.get(reverse("web:organise_workers")), "not being watched")
 
 

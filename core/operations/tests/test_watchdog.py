@@ -18,7 +18,7 @@ from core.models import Alarm, Build, Duty, JobFault, JobState, Submission, Work
 from core.notices.alarms import alarm_raise
 from core.operations import reaper as lookout
 from core.operations.status import watchdog_runs
-from core.operations.watchdog import queue_watch, watch
+from core.operations.watchdog import queue_check, queues_check
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,7 @@ def ago(minutes: float) -> datetime:
 
 def look(queue: str = "build", *, watched_for: float = 1000) -> str:
     """The message of a queue's open alarm after one look; empty without an alarm."""
-    queue_watch(queue=queue, since=ago(watched_for), now=timezone.now())
+    queue_check(queue=queue, since=ago(watched_for), now=timezone.now())
     alarm = Alarm.objects.filter(key=f"queue-{queue}-stands-still", settled_at=None).first()
     return alarm.message if alarm else ""
 
@@ -179,23 +179,23 @@ def done_at(ago: timedelta) -> Duty:
 
 
 def test_of_all_workers_one_watches_at_a_time() -> None:
-    assert watch(worker="host:1")
-    assert not watch(worker="host:2")
+    assert queues_check(worker="host:1")
+    assert not queues_check(worker="host:2")
     assert Duty.objects.get().worker == "host:1"
     done_at(timedelta(minutes=1))
-    assert watch(worker="host:2")
+    assert queues_check(worker="host:2")
     assert Duty.objects.get().worker == "host:2"
 
 
 def test_a_watch_that_was_off_begins_anew() -> None:
-    watch(worker="host:1")
+    queues_check(worker="host:1")
     since = Duty.objects.get().since
     done_at(timedelta(minutes=1))
-    watch(worker="host:1")
+    queues_check(worker="host:1")
     assert Duty.objects.get().since == since
     done_at(timedelta(hours=8))
     assert not watchdog_runs()
-    watch(worker="host:1")
+    queues_check(worker="host:1")
     assert Duty.objects.get().since > since
     assert watchdog_runs()
 
@@ -204,8 +204,8 @@ def test_the_watch_forgets_workers_that_left_long_ago(monkeypatch: pytest.Monkey
     worker()
     Worker.objects.update(seen_at=ago(60 * 48))
     looked: list[str] = []
-    monkeypatch.setattr("core.operations.watchdog.queue_watch", lambda **fields: looked.append(fields["queue"]))
-    watch(worker="host:2")
+    monkeypatch.setattr("core.operations.watchdog.queue_check", lambda **fields: looked.append(fields["queue"]))
+    queues_check(worker="host:2")
     assert not Worker.objects.exists()
     assert looked == ["build", "duel", "tournament", "publish"]
 

@@ -34,7 +34,7 @@ from core.models import (
 )
 from core.rollouts.batches import (
     AgentChoice,
-    Wish,
+    Options,
     batch_cancel,
     batch_create,
     batch_hide,
@@ -247,10 +247,10 @@ def test_batches_that_cannot_be_are_refused(desk: Environment, ann: User) -> Non
     cases: list[tuple[dict[str, Any], str]] = [
         ({"tasks": []}, "no_tasks"),
         ({"tasks": everything}, "task_not_found"),
-        ({"wish": Wish(attempts=0)}, "attempts"),
-        ({"wish": Wish(attempts=51)}, "attempts"),
-        ({"wish": Wish(limits={"steps": 0})}, "limits"),
-        ({"wish": Wish(priority=1)}, "refused"),
+        ({"options": Options(attempts=0)}, "attempts"),
+        ({"options": Options(attempts=51)}, "attempts"),
+        ({"options": Options(limits={"steps": 0})}, "limits"),
+        ({"options": Options(priority=1)}, "refused"),
         ({"agent": AgentChoice(RolloutAgent.MODEL)}, "no_model"),
         ({"agent": AgentChoice(RolloutAgent.MODEL, model=applications.model(users="STAFF"))}, "model_not_yours"),
         ({"agent": AgentChoice(RolloutAgent.SUBMISSION, submission=foreign)}, "agent_not_yours"),

@@ -20,13 +20,3 @@ if (format) {
   window.addEventListener("pageshow", show);
   show();
 }
-
-// What Select2 puts in the place of a select in the admin has no name of its own. It is there by now: jQuery keeps the order.
-window.django?.jQuery(() => {
-  document.querySelectorAll("select.admin-autocomplete").forEach((select) => {
-    const name = select.labels[0].textContent.replace(/:$/, "");
-    for (const box of select.nextElementSibling.querySelectorAll("[role=combobox], input")) {
-      box.setAttribute("aria-label", name);
-    }
-  });
-});

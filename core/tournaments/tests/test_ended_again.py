@@ -7,7 +7,7 @@ import pytest
 from core.models import Audience, Environment, Notice, NoticeKind, Participant, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
-from core.tournaments.news import tournament_ended
+from core.tournaments.notices import tournament_ended
 
 pytestmark = pytest.mark.django_db
 

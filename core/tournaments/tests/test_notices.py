@@ -21,10 +21,10 @@ from core.models import (
     User,
     Webhook,
 )
-from core.ratings.services import moment_tell, ratings_note
+from core.ratings.services import moment_notify, ratings_note
 from core.tests import factories
 from core.tests.factories import NOON, Cast
-from core.tournaments.news import tournament_started
+from core.tournaments.notices import tournament_started
 from core.tournaments.planning import results_release, tournament_relabel
 from core.tournaments.services import tournament_cancel, tournament_finish
 
@@ -112,7 +112,7 @@ def test_ranks_that_were_held_back_are_told_once_and_to_programs_with_the_table(
     assert titles(cast.alice) == ["anna came 1st of 2 in Tic-tac-toe: Cup"]
     assert not Delivery.objects.exists()
 
-    # Held back again and released: people are told only of ranks that differ from what they were last told.
+    # Withheld again and released: people are told only of ranks that differ from what they were last told.
     for rank, results in ((1, Audience.PARTICIPANTS), (2, Audience.PUBLIC)):
         tournament_relabel(tournament=cups[0], name="Spring Cup", season=None, results=Audience.HIDDEN)
         cups[0].participants.filter(submission=players[1]).update(rank=rank)
@@ -173,8 +173,8 @@ def test_while_a_ladder_runs_overtaking_and_its_leader_are_told_and_its_end_of_t
         at = NOON + timedelta(hours=number)
         RatingPool.objects.update(fitted_at=at)
         assert ratings_note(environment=game, at=at) == 2
-        assert moment_tell(environment=game)
-        assert not moment_tell(environment=game), "nothing is told twice"
+        assert moment_notify(environment=game)
+        assert not moment_notify(environment=game), "nothing is told twice"
 
     hour(0, anna=1600, berta=1500)
     hour(1, anna=1590, berta=1500)

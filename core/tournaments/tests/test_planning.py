@@ -136,7 +136,7 @@ def test_of_a_tournament_that_has_begun_only_name_season_and_audience_can_be_cha
     Tournament.objects.filter(pk=row.pk).update(results="HIDDEN")
     address = reverse("web:organise_replan", args=[row.pk])
     form = {"name": "cup", "season": season.pk, "results": "PUBLIC", "format": "swiss", "state": "PLANNED", "seed": "9"}
-    # Results that have been public cannot be held back again.
+    # Results that have been public cannot be withheld again.
     for results in ("PUBLIC", "HIDDEN"):
         assert organiser.post(address, form | {"results": results}).status_code == 302
         row.refresh_from_db()

@@ -26,7 +26,7 @@ from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.registration_selectors import registration_card
-from core.tournaments.registrations import registration_create, registration_tell, registration_withdraw
+from core.tournaments.registrations import registration_create, registration_notify, registration_withdraw
 from core.tournaments.seeding import seeded
 
 pytestmark = pytest.mark.django_db
@@ -69,7 +69,7 @@ def test_owners_are_told_once_that_registration_is_open(environment: Environment
     cup = factories.planned(environment, registration_opens_at=now + HOUR)
 
     def tell(at: datetime) -> list[str]:
-        registration_tell(environment=environment, now=at)
+        registration_notify(environment=environment, now=at)
         told = Notice.objects.filter(kind=NoticeKind.TOURNAMENT_OPEN).order_by("user")
         return list(told.values_list("user__username", flat=True))
 

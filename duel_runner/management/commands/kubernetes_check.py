@@ -19,10 +19,10 @@ from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, read_lot
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
-from core.jobs.cluster import site, worlds_site
+from core.jobs.tenants import lots_tenant, worlds_tenant
 from duel_runner.management.commands.sandbox_check import HAPPENED, PROTECTION, TRIED, line_of
 
 ENVIRONMENT = "tic-tac-toe-v1"
@@ -61,8 +61,8 @@ class Command(BaseCommand):
 
 def check_cluster() -> tuple[str, list[ProbeFinding]]:
     """Return the cluster's version and what was tried on it. Raises PlatformFault."""
-    # A driver deletes the Jobs of its site that have no claim.
-    where = site().apart()
+    # A driver deletes the Jobs of its tenant that have no claim.
+    where = lots_tenant().apart()
     cluster = ApiCluster(where)
     findings = [*rights_findings(cluster), *network_findings(cluster, where)]
     return cluster.version(), [*findings, *lot_findings(cluster, where, _lot, play=_output)]
@@ -73,7 +73,7 @@ def check_worlds() -> tuple[str, list[ProbeFinding]]:
 
     Raises PlatformFault.
     """
-    where, lots = worlds_site().apart(), settings.KUBERNETES_OPTIONS["namespace"]
+    where, lots = worlds_tenant().apart(), settings.KUBERNETES_OPTIONS["namespace"]
     cluster = ApiCluster(where)
     # Who could run commands among lots could forge their results.
     foreign = [Right(verb, "pods", subresource="exec", namespace=lots) for verb in ("get", "create")]

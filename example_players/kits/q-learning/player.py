@@ -1,4 +1,4 @@
-"""Plays by a table of values that `train.py` has learned; at random where the table knows nothing."""
+"""Plays by a table of values that `train.py` has learned; at random where the table has nothing."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from executor.listening import Listening, listening
 
 class Command(BaseCommand):
     requires_system_checks = (TAG,)
-    help = "Answer programs over gRPC until SIGTERM or Ctrl-C: run matches, follow them, validate agents."
+    help = "Answer programs over gRPC until SIGTERM or Ctrl-C: run matches and validate agents."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

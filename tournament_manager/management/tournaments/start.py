@@ -101,10 +101,10 @@ class Start(BaseCommand):
         said = ""
         while tournament.state not in OVER:
             progress = tournament_progress(tournament)
-            news = f"{tournament.get_state_display().capitalize()}: {progress.done} of {progress.total} duels over."
-            if news != said:
-                self.stdout.write(news)
-                said = news
+            line = f"{tournament.get_state_display().capitalize()}: {progress.done} of {progress.total} duels over."
+            if line != said:
+                self.stdout.write(line)
+                said = line
             time.sleep(POLL_SECONDS)
             tournament.refresh_from_db()
         if tournament.state == TournamentState.CANCELLED:

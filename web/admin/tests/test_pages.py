@@ -38,7 +38,7 @@ from core.models import (
     WorkerHost,
 )
 from core.notices.alarms import alarm_raise
-from core.operations.watchdog import watch
+from core.operations.watchdog import queues_check
 from core.people.audit_log import Operator, audit_record
 from core.people.tokens import token_create
 from core.tests import applications, factories
@@ -88,6 +88,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.sitting(players[0])
     factories.analysis(entry.duel)
     factories.letter()
+    factories.error_mail()
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     factories.season(tournament.environment, "anna's autumn")
     factories.schedule(tournament.environment, "anna's week")
@@ -105,7 +106,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
     worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)
     WorkerHost.objects.create(name="anna", provider="local", created_at=timezone.now())
-    watch(worker="anna:1")
+    queues_check(worker="anna:1")
     audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "anna"), action="migrate")
 
     for model in CORE_MODELS:

@@ -91,7 +91,7 @@ class SubmitLabels(serializers.Serializer[Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitForm:
+class CompatibleSubmitForm:
     """A validated submission. is_script: the archive was packed from a client's files. mode: as in Labels.
 
     environment: None for one that this submission adds.
@@ -107,7 +107,7 @@ class SubmitForm:
     client_id: UUID | None
 
 
-def read_submit(request: Request) -> SubmitForm:
+def read_submit(request: Request) -> CompatibleSubmitForm:
     """Validate a submission in the order that clients expect. Raises ParseError or ValidationError."""
     # Without a body, request.data is an empty dict.
     sent: Mapping[str, Any] = request.data if isinstance(request.data, Mapping) else {}
@@ -121,7 +121,7 @@ def read_submit(request: Request) -> SubmitForm:
     labels = SubmitLabels(data=words)
     labels.is_valid(raise_exception=True)
     data: dict[str, str] = labels.validated_data
-    return SubmitForm(
+    return CompatibleSubmitForm(
         env_id=data["env_id"],
         environment=_environment(data["env_id"]),
         archive=archive,

@@ -76,7 +76,7 @@ class Submit(APIView):
         return Response(answers.Submitted(answer).data)
 
 
-def _submit(request: Request, form: forms.SubmitForm) -> Submission:
+def _submit(request: Request, form: forms.CompatibleSubmitForm) -> Submission:
     environment = form.environment or environment_first(
         request, env_id=form.env_id, archive=form.archive, is_script=form.is_script, public_id=form.client_id
     )
@@ -105,7 +105,7 @@ class Results(APIView):
     @extend_schema(
         parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)], responses=answers.Result
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (of its address)  (its name in the address)
+    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (its name in the address)
         return Response(answers.Result(client_result(_submission(id), viewer_of(request))).data)
 
 
@@ -159,7 +159,7 @@ class LeaderboardEnvironments(APIView):
         return Response({"envs": [*(row.env_id for row in environments_with_boards()), *more]})
 
 
-class EvaluationCounts(APIView):
+class EvaluationCountsView(APIView):
     """How many evaluations began, ended well and failed: in all, in the last hour, day and week, and by environment."""
 
     tag = "compatible"
@@ -167,7 +167,7 @@ class EvaluationCounts(APIView):
     @extend_schema(responses=answers.EvaluationCounts)
     def get(self, request: Request) -> Response:
         now = timezone.now()
-        counts = cached("evaluation-counts", lambda: evaluation_counts(now=now))
+        counts = cached("evaluation-counts", dict[str, Any], lambda: evaluation_counts(now=now))
         return Response({**counts, "timestamp": now})
 
 
@@ -186,7 +186,7 @@ class HealthCheck(APIView):
     )
     def get(self, request: Request) -> Response:
         now = timezone.now()
-        components, active = cached("health", lambda: health_report(now=now))
+        components, active = cached("health", tuple[dict[str, str], int | None], lambda: health_report(now=now))
         is_healthy = UNHEALTHY not in components.values()
         status = "healthy" if is_healthy else UNHEALTHY
         answer = {"status": status, "components": components, "timestamp": now}

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.evaluations.selectors import ranking_list
-from core.jobs.lifecycle import job_release
+from core.jobs.lifecycle import job_give_back
 from core.models import Agent, Duel, JobFault, JobState, Recording, SeedList, SeedPurpose, Submission
 from core.tests import factories
 from core.tests.factories import Cast
@@ -281,7 +281,7 @@ def test_a_waiting_job_says_what_it_waits_for_and_what_was_tried(arena: Arena, p
 
     running = factories.build(made, JobState.RUNNING)
     assert get(program(arena.cast.alice), f"jobs/build/{running.pk}/")["wait"] is None
-    job_release(job=running, code="disk_full", error="The disk is full.")
+    job_give_back(job=running, code="disk_full", error="The disk is full.")
     row = get(program(arena.cast.alice), f"jobs/build/{running.pk}/")
     assert (row["wait"]["code"], row["wait"]["is_stuck"], row["queue_place"]) == ("delayed", False, None)
     assert row["wait"]["until"] == row["not_before"]

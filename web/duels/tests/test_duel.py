@@ -13,7 +13,7 @@ from arena_kit.environment.records import Fault, Outcome
 from core.duels.selectors import records_open
 from core.duels.verdicts import verdict_keep
 from core.jobs.control import job_cancel
-from core.jobs.lifecycle import job_claim, job_fail, job_heartbeat, job_release
+from core.jobs.lifecycle import job_claim, job_fail, job_give_back, job_heartbeat
 from core.models import CancelCode, Duel, JobFault, JobState, RecheckVerdict
 from core.tests import factories
 from core.tests.factories import Cast
@@ -122,7 +122,7 @@ def test_a_waiting_duel_says_so_and_asks_again(client: Client, stage: Stage) -> 
 
 def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: Stage) -> None:
     duel = claimed(stage)
-    job_release(job=duel, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
+    job_give_back(job=duel, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
 
     page = html(client, address(duel))
 

@@ -35,7 +35,7 @@ def environment(db: None) -> Environment:
 
 
 def test_its_card_is_grey_and_its_page_has_no_form(cast: Cast, environment: Environment, visit: As) -> None:
-    for person in (None, cast.alice):
+    for person in (None, cast.alice, factories.user("helper", is_staff=True)):
         client = visit(person)
         home, page = client.get("/").content.decode(), client.get("/environments/lunar-lander/").content.decode()
         assert 'class="card unavailable"' in home

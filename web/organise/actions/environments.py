@@ -22,7 +22,7 @@ def _open(environment: Environment, answer: OrganiserAnswer) -> str:
 
 def _start_edition(environment: Environment, answer: OrganiserAnswer) -> str:
     edition_ask(environment=environment)
-    return "the tournament manager was asked to start a new edition, which begins within seconds."
+    return "a new edition begins within seconds."
 
 
 def _final_phase(environment: Environment, answer: OrganiserAnswer) -> str:

@@ -225,6 +225,24 @@ def test_a_profile_is_changed_by_organisers_but_not_that_of_an_organiser(cast: C
     assert AuditEntry.objects.get(action="change").changes["username"] == ["bob", "bobby"]
 
 
+@pytest.mark.parametrize("name", [".", "..", "-bob", "b\u200bob", "anonymous", "alice", "Alice"])
+def test_an_organiser_gives_no_name_that_a_new_account_could_not_have(cast: Cast, visit: As, name: str) -> None:
+    form = {"username": name, "email": cast.bob.email}
+    assert visit(cast.olga).post(f"/organise/people/{cast.bob.pk}/profile/", form).status_code == 422
+    cast.bob.refresh_from_db()
+    assert cast.bob.username == "bob"
+
+
+def test_an_agent_gets_no_name_that_is_taken(stage: Stage, cast: Cast, visit: As) -> None:
+    other = factories.agent(cast.alice, stage.environment, "another")
+    address = reverse("web:organise_change_agent", args=[other.pk])
+    page = visit(cast.olga).post(address, {"name": "Anna", "opponents": other.opponents, "is_public": "on"})
+    assert page.status_code == 422
+    assert "There is already one agent with this name" in page.content.decode()
+    other.refresh_from_db()
+    assert other.name == "another"
+
+
 def test_the_log_of_a_private_build_needs_the_right_to_see_versions(stage: Stage, cast: Cast, visit: As) -> None:
     Build.objects.update(log="a secret step", error="a secret reason")
     helper = factories.user("helper", is_staff=True)

@@ -271,7 +271,7 @@ def test_starting_a_tournament_is_an_order_in_its_row_and_a_request_to_the_manag
     assert waiting_messages() == [(TOURNAMENT_TASK, environment.pk)]
     environment.refresh_from_db()
     assert environment.start_asked_at is not None
-    assert "was asked to start a new edition" in said[0]
+    assert "a new edition begins within seconds" in said[0]
 
 
 @pytest.mark.parametrize("aside", ["resting", "benched"])

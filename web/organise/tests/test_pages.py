@@ -102,8 +102,13 @@ def test_webhooks_are_added_changed_tested_and_deleted(cast: Cast, visit: As) ->
     olga.post(address, given | {"secret_url": "", "name": "chat room"})
     hook.refresh_from_db()
     assert (hook.name, hook.secret_url, hook.created_by) == ("chat room", HOOK, cast.olga)
-    # The log says that there is an address, never which.
+    # The log says that there is an address, never which, and that it changed only if it did.
     assert HOOK not in str(list(AuditEntry.objects.values_list("changes", flat=True)))
+    assert AuditEntry.objects.get(action="change").changes.keys() == {"name"}
+    olga.post(address, given | {"secret_url": f"{HOOK}/2", "name": "chat room"})
+    assert AuditEntry.objects.filter(action="change").latest("pk").changes.keys() == {"secret_url"}
+    hook.refresh_from_db()
+    assert hook.secret_url == f"{HOOK}/2"
 
     olga.post(reverse("web:organise_action", args=["webhook", hook.pk, "send_test"]))
     assert Delivery.objects.get().webhook == hook
@@ -180,6 +185,7 @@ def test_the_second_factor_is_asked_for_first(cast: Cast, visit: As, settings: S
 def test_every_alarm_has_advice_and_its_page_exists(cast: Cast, visit: As) -> None:
     assert advice("queue-duel-stands-still").doc == "operator/troubleshooting"
     assert advice("environment-quarto-fails").anchor == "an-environment-that-fails-in-matches"
+    assert advice("edition-of-quarto").anchor == "start-one"
     assert advice("something-new") is OTHER
     client = visit(None)
     for one in (*ADVICE, OTHER):

@@ -52,6 +52,7 @@ FORMS = {"agent", "environment", "languagemodel", "season", "tournamentschedule"
 ONLY_IN_THE_ADMIN = {
     "core.user": "add change",
     "auth.group": "add change delete",
+    "axes.accessattempt": "delete",
     "mfa.authenticator": "delete",
     "socialaccount.socialaccount": "delete",
     "django_q.ormq": "change delete",
@@ -59,7 +60,7 @@ ONLY_IN_THE_ADMIN = {
     "django_q.success": "change delete",
     "django_q.failure": "change delete",
 }
-"""Rights and passwords of accounts, what opens them, and the rows of the task queue: no part of a competition."""
+"""Rights and passwords of accounts, what opens and locks them, the rows of the task queue: no part of a competition."""
 
 
 @pytest.fixture

@@ -16,13 +16,14 @@ from django.test import Client
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import ApiToken, AuditEntry, Duel, Notice, Rating, Submission, User
+from core.models import ApiToken, AuditEntry, Duel, Notice, Rating, Run, Submission, User
 from core.moderation.deletion import account_delete
 from core.moderation.export import account_data, account_parts
 from core.moderation.services import user_unban
 from core.people.emails import email_address_ensure
 from core.people.services import anonymous_ensure
 from core.people.tokens import token_create
+from core.sealing import opened
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from web.conftest import As
@@ -40,6 +41,18 @@ def logged_in(user: User) -> Client:
 
 def taken(client: Client) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(b"".join(client.post(EXPORT))))
+
+
+def test_a_person_has_one_open_export(stage: Stage, cast: Cast) -> None:
+    client = logged_in(cast.alice)
+    first = client.post(EXPORT)
+    refused = client.post(EXPORT)
+    assert refused.status_code == 429
+    assert "Your data is being sent already." in refused.content.decode()
+    assert logged_in(cast.bob).post(EXPORT).status_code == 200
+    # It need not be read to its end: a browser that leaves closes it.
+    first.close()
+    assert zipfile.ZipFile(io.BytesIO(b"".join(client.post(EXPORT)))).testzip() is None
 
 
 def test_all_that_is_kept_of_a_person_is_one_file(stage: Stage, cast: Cast) -> None:
@@ -66,7 +79,7 @@ def test_all_that_is_kept_of_a_person_is_one_file(stage: Stage, cast: Cast) -> N
             assert archive.read(name) == file.read()
     # What opens the account, and what is others', is not in it.
     text = json.dumps(data)
-    for secret in (token, app.data["secret"], cast.alice.password, cast.bob.email, *codes):
+    for secret in (token, opened(app.data["secret"]), cast.alice.password, cast.bob.email, *codes):
         assert secret not in text
 
 
@@ -84,6 +97,9 @@ def test_who_leaves_is_not_known_any_more_and_the_results_stay(stage: Stage, cas
     type(agent).objects.filter(pk=agent.pk).update(description="By Alice of Arenatown")
     email_address_ensure(user=person)
     factories.notice(person)
+    Run.objects.filter(pk=factories.run(person, stage.anna, stage.clara).pk).update(player_words=[{"version": "mine"}])
+    assert account_data(person)["runs"][0]["player_words"] == [{"version": "mine"}]
+    duels += 1
     _, token = token_create(owner=person, name="laptop", now=timezone.now(), days=1)
     SocialAccount.objects.create(user=person, provider="github", uid="17", extra_data={})
     client, elsewhere = logged_in(person), logged_in(person)
@@ -101,6 +117,7 @@ def test_who_leaves_is_not_known_any_more_and_the_results_stay(stage: Stage, cas
     for kind in (EmailAddress, Authenticator, SocialAccount, ApiToken):
         assert not kind.objects.filter(**{"owner" if kind is ApiToken else "user": person}).exists()
     assert not Notice.objects.filter(user=person).exists()
+    assert Run.objects.get(caller=person).player_words == []
     assert not Submission.objects.filter(agent__owner=person, deleted_at=None).exists()
     agent.refresh_from_db()
     assert agent.description == ""

@@ -16,7 +16,7 @@ from arena_kit.ranking.lenses import Beating
 from arena_kit.ranking.nash import NashStanding
 from core.models import Agent, Duel, Environment, Lens, Rating, RatingPoint
 from core.ratings.lenses import lens_save
-from core.ratings.pairs import PairTotal
+from core.ratings.pairs import OpponentTotal
 from core.tests import factories
 from core.tests.circles import Circle, circle
 from core.tests.factories import NOON, Cast
@@ -89,7 +89,7 @@ def test_a_matrix_says_share_and_matches_and_leads_to_the_last_duel(client: Clie
     ],
 )  # fmt: skip
 def test_shades_follow_the_share_of_points(wins: int, draws: int, losses: int, step: int, percent: int) -> None:
-    cell = Cell(PairTotal(1, 2, wins, draws, losses, 1, 1), is_self=False)
+    cell = Cell(OpponentTotal(1, 2, wins, draws, losses, 1, 1), is_self=False)
     assert (cell.step, cell.percent) == (step, percent)
 
 

@@ -17,7 +17,7 @@ from core.models import Acceptance, Environment, Rollout, User
 from core.moderation.export import account_data
 from core.rollouts.acceptance import acceptance_ask, acceptance_begin
 from core.rollouts.batches import ranking_begin, ranking_tasks
-from core.rollouts.figures import analytics
+from core.rollouts.figures import analytics, batch_figures
 from core.rollouts.selectors import TaskFilter, task_get, tasks_current, tasks_filtered
 from core.rollouts.tasks import tasks_upload
 from core.tests import applications, factories
@@ -106,10 +106,35 @@ def test_members_put_no_tasks_on_the_board(desk: Environment, ann: User) -> None
     plain = applications.package(slug="plain", tasks=[applications.TASKS[0]]).environment
     report(ann, plain, {"id": "mine", "task": "Say 2.", "answer": 2})
     assert [task.key for task in ranking_tasks(plain)] == ["count"]
-    # An organiser who revises a member's task puts it there.
-    report(applications.organiser(), plain, {"id": "mine", "task": "Say 2.", "answer": 2, "split": "RANKING"})
-    assert [task.key for task in ranking_tasks(plain)] == ["mine"]
-    assert report(ann, plain, {"id": "mine", "task": "Say nothing.", "answer": 0})["foreign"] == ["mine"]
+    # Organisers who take the same id have a task of their own there, and the member's stays.
+    ours = report(applications.organiser(), plain, {"id": "mine", "task": "Say 2.", "answer": 2, "split": "RANKING"})
+    assert (ours["created"], ours["foreign"], ours["duplicates"]) == (["mine"], [], [])
+    assert [task.name for task in ranking_tasks(plain)] == ["mine"]
+    assert report(ann, plain, {"id": "mine", "task": "Say 3.", "answer": 3})["revised"] == [
+        {"id": "mine", "revision": 2}
+    ]
+
+
+def test_tasks_of_two_authors_with_one_id_are_two_tasks_everywhere(desk: Environment, ann: User) -> None:
+    olga = applications.organiser()
+    report(ann, desk, {"id": "secret", "task": "Mine.", "answer": 1, "split": "HIDDEN"})
+    rows = {row.member_id: row for row in applications.tasks(desk, "secret")}
+    batch = applications.batch(olga, desk, "secret")
+    theirs, hers = (batch.rollouts.get(task=rows[owner]) for owner in (None, ann.pk))
+    finished(theirs)
+    finished(hers, "NOT_SOLVED")
+    assert batch_figures(batch.rollouts.all()).often == {"secret": "always", "secret@ann": "never"}
+    assert analytics(desk, olga).often == {"secret": "always", "secret@ann": "never"}
+    client = as_user(olga)
+    page = client.get(f"/batches/{batch.public_id}/").content.decode()
+    compared = client.get(f"/rollouts/compare/?first={theirs.public_id}&second={hers.public_id}")
+    assert compared.context["is_same_task"] is False
+    for address in (page, client.get("/organise/tasks/").content.decode()):
+        assert 'href="/environments/desk/tasks/secret/"' in address
+        assert 'href="/environments/desk/tasks/secret@ann/"' in address
+    assert client.get("/environments/desk/tasks/secret@ann/").context["task"] == rows[ann.pk]
+    assert client.get("/environments/desk/tasks/secret/").context["task"] == rows[None]
+    assert as_user(factories.user("bob")).get("/environments/desk/tasks/secret@ann/").status_code == 404
 
 
 def test_tasks_of_members_are_tested_on_request_at_their_cost_and_last(

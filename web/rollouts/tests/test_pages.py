@@ -21,7 +21,7 @@ from pytest_django import DjangoAssertNumQueries
 from core.models import Batch, Rollout, Task, TaskSplit, User
 from core.rollouts.exports import batch_trajectories
 from core.tests import applications, factories
-from web.rollouts.parts import Mark, aligned, mark_of
+from web.rollouts.parts import ActionMark, aligned, mark_of
 from web.templatetags.rollouts import limit_words, step_words
 
 pytestmark = pytest.mark.django_db
@@ -157,7 +157,7 @@ def test_a_file_of_tasks_is_uploaded_and_says_what_is_wrong(client: Client, batc
     assert answer.status_code == 200
     assert "What your file changed" in page
     assert "colour" in page
-    assert "tasks/new/" in page
+    assert "tasks/new@anna/" in page
     assert "<strong>near</strong> and <strong>as-near</strong>" in page
     answer = post_tasks(client, b"{")
     assert answer.status_code == 422
@@ -320,9 +320,9 @@ def test_what_a_script_names_is_marked_where_it_was_on_the_page(selector: str, x
 
 def test_marks_and_differences() -> None:
     assert mark_of({"action": "click", "x": 5, "y": 6}, "") is not None
-    assert mark_of({"action": "click", "x": 500, "y": 250, "scale": 1000}, "") == Mark(640, 180)
+    assert mark_of({"action": "click", "x": 500, "y": 250, "scale": 1000}, "") == ActionMark(640, 180)
     assert mark_of({"action": "click", "x": 5, "y": 6, "scale": "1000"}, "") is None
-    assert mark_of({"action": "drag", "from": [5, 6], "to": "e1"}, "") == Mark(5, 6)
+    assert mark_of({"action": "drag", "from": [5, 6], "to": "e1"}, "") == ActionMark(5, 6)
     assert mark_of({"action": "click", "ref": "e1.*"}, PAGE) is None
     found = aligned(STEPS, STEPS[:1])
     assert ([pair.is_same for pair in found.pairs], found.differs, found.last) == ([True, False], 2, 2)

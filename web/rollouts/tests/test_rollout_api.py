@@ -18,6 +18,7 @@ from core.models import Environment, Rollout, RolloutAgent, Task, User
 from core.rollouts.batches import AgentChoice
 from core.tests import applications, factories
 from core.tests.applications import finished, running
+from web.rollouts.tests.recorded import recorded
 
 pytestmark = pytest.mark.django_db
 STEP = {
@@ -320,6 +321,24 @@ def test_events_tell_what_is_new_and_end(desk: Environment, ann: User) -> None:
     Rollout.objects.filter(pk=rollout.pk).update(live={})
     finished(Rollout.objects.get(pk=rollout.pk))
     assert "event: end" in client.get(address).content.decode().splitlines()
+
+
+def test_a_stored_log_is_read_within_a_limit_and_not_behind_its_end(
+    desk: Environment, ann: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rollout = applications.batch(ann, desk, "count", choice=AgentChoice(RolloutAgent.NULL)).rollouts.get()
+    running(rollout)
+    recorded(rollout)
+    Rollout.objects.filter(pk=rollout.pk).update(step_count=6)
+    limit = settings.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]["results"]
+    client, address = as_user(ann), f"/api/v1/rollouts/{rollout.public_id}/events/"
+    with monkeypatch.context() as patched:
+        patched.setattr("core.rollouts.records._lines", None)
+        for _ in range(int(limit.partition("/")[0]) + 5):
+            behind = client.get(address, headers={"Last-Event-ID": "9999999"})
+            assert "event: end" in behind.content.decode().splitlines()
+    given = [client.get(address).status_code for _ in range(int(limit.partition("/")[0]) + 1)]
+    assert given == [200] * (len(given) - 1) + [429]
 
 
 def test_events_of_a_batch_tell_how_far_it_is_and_end(desk: Environment, ann: User) -> None:

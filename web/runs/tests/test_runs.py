@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.test import Client
 from django.utils import timezone
 
-from core.models import Duel, JobState, Run, Submission, User
+from arena_kit.environment.record_archive import DuelArchive
+from core.duels.selectors import records_open
+from core.models import Duel, Evaluation, JobState, Run, Submission, User
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
+from web.tests import played
+from web.tests.arena import damage_match
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/api/v1/runs/"
@@ -96,6 +103,44 @@ def test_records_that_are_not_there_yet_are_named(cast: Cast, players: tuple[Sub
     number = post(alice, ADDRESS, wanted(players)).json()["id"]
     answer = alice.get(f"{ADDRESS}{number}/records/")
     assert (answer.status_code, "waiting for a worker" in answer.json()["detail"]) == (409, True)
+
+
+@pytest.mark.parametrize(("slug", "seats"), [("pong", 2), ("tic-tac-toe", 1)])
+def test_a_result_counts_steps_and_its_records_hide_traces_of_others(cast: Cast, slug: str, seats: int) -> None:
+    alice, game = program(cast.alice), factories.environment(slug)
+    players = [played.ready(factories.agent(owner, game, owner.username)) for owner in (cast.alice, cast.bob)]
+    factories.rating(players[1], 1500, rank=1, worst_rank=1)
+    number = post(alice, ADDRESS, wanted((players[0], players[1]), environment=slug)).json()["id"]
+    played.play(Duel.objects.get(run=number), faults_of_1={2}, faults_of_2={3})
+    duel = Duel.objects.get(run=number)
+    # A forfeit at the first move leaves a match without actions.
+    damage_match(duel, 1, actions=())
+    duel.refresh_from_db()
+    with records_open(duel) as archive:
+        actions = [match.moves for match in archive.index]
+    assert actions[0] == 0 < actions[1]
+    assert alice.get(f"{ADDRESS}{number}/").json()["result"]["steps"] == sum(-(-count // seats) for count in actions)
+    sent = io.BytesIO(alice.get(f"{ADDRESS}{number}/records/").getvalue())
+    errors = [match.error for match in DuelArchive(sent).matches()]
+    assert "secret_move" in errors[1]
+    assert errors[2] == played.SENTENCE
+
+
+def test_the_records_of_a_run_with_one_seat_are_those_of_its_evaluation(cast: Cast) -> None:
+    alice, made = program(cast.alice), factories.ready(factories.agent(cast.alice, factories.task(), "anna"))
+    one = [{"name": "a", "version": f"submission:{made.pk}"}]
+    asked = {"environment": "cart-pole", "players": one, "match_count": 2, "seed": None}
+    number = post(alice, ADDRESS, wanted((made, made), **asked)).json()["id"]
+    answer = alice.get(f"{ADDRESS}{number}/records/")
+    assert (answer.status_code, answer.json()["detail"]) == (404, "These records are not there.")
+    records = default_storage.save("records.zip", ContentFile(b"episodes"))
+    factories.moved(
+        Evaluation.every.filter(run=number), JobState.SUCCEEDED, score=1.0, episodes_done=2, records=records,
+        episodes=[(1, 1.0, 9, 0.1), (2, 1.0, 9, 0.1)],
+    )  # fmt: skip
+    answer = alice.get(f"{ADDRESS}{number}/records/")
+    assert (answer.status_code, answer.getvalue()) == (200, b"episodes")
+    assert alice.get(f"{ADDRESS}{number}/").json()["result"]["steps"] == 18
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from core.jobs.lifecycle import job_release
+from core.jobs.lifecycle import job_give_back
 from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
 from core.moderation.services import user_ban, user_unban
 from core.tests import factories
@@ -80,7 +80,7 @@ def test_a_fault_of_the_platform_is_no_secret(agent: Agent, client: Client) -> N
 
 def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, client: Client) -> None:
     build = factories.build(factories.submission(agent), JobState.RUNNING)
-    job_release(job=build, code="engine_down", error="The engine did not answer.")
+    job_give_back(job=build, code="engine_down", error="The engine did not answer.")
     build.refresh_from_db()
     assert build.not_before is not None
     shown = page(client, agent)
@@ -106,7 +106,7 @@ def test_who_may_read_the_log_of_a_phase_reads_which_attempts_came_to_nothing(
     cast: Cast, agent: Agent, visit: As
 ) -> None:
     build = factories.build(factories.submission(agent), JobState.RUNNING, worker="secret-host:77")
-    job_release(job=build, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
+    job_give_back(job=build, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
     for person in (cast.alice, cast.olga):
         shown = page(visit(person), agent)
         assert "Build: 1 failed attempt" in shown

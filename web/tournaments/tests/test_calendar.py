@@ -32,5 +32,5 @@ def test_it_lists_what_is_planned_and_played_and_the_winners_that_everyone_may_k
     assertNotContains(page, "Edition 9")
     Tournament.objects.update(results=Audience.HIDDEN)
     page = client.get("/tournaments/")
-    assertContains(page, "results are held back")
+    assertContains(page, "results are withheld")
     assertNotContains(page, "anna")

@@ -173,7 +173,7 @@ def html_of(spec: EnvironmentSpec, state: Any) -> str:
 
 
 def head_of(spec: EnvironmentSpec) -> str:
-    """Return the HTML that the environment wants in the page's head: untrusted. Raises what it raises."""
+    """Return the environment's HTML for the page's head: untrusted. Raises what it raises."""
     return _text("html_head", _method(spec, "html_head", 0)())
 
 

@@ -14,7 +14,7 @@ OPTIONAL = ("action_count", "forfeit_score", "max_steps", "version")
 PASSED = ("matches_per_validation", "parallel_matches", "env_id", "action_names", "openings", "heavy")
 """Keys of other environments that mean the same here."""
 MAX_STEPS = 1000
-"""A match of a classic environment is ended after this many moves, unless its file says otherwise."""
+"""A match of a classic environment is ended after this many moves, unless its file has another number."""
 DEFAULTS = {"version": 1, "max_steps": MAX_STEPS, "matches_per_validation": 10}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)

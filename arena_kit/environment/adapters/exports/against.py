@@ -18,7 +18,7 @@ MakePlayer = Callable[[int], Any]
 
 
 class OpponentFailed(ArenaEnvironmentError):
-    """The opponent raised an exception or played an illegal action; the message says which."""
+    """The opponent raised an exception or played an illegal action; the message names which."""
 
 
 class AgainstPlayers(gymnasium.Env[Any, Any]):

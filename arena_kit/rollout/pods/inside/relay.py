@@ -1,6 +1,6 @@
-"""Listens on a Unix socket for one connection, and hands what it says to the standard streams and back.
+"""Listens on a Unix socket for one connection, and passes its bytes to the standard streams and back.
 
-It says L once it listens and C once it is connected; what follows is the connection's. It ends with either side.
+It writes L once it listens and C once it is connected; what follows is the connection's. It ends with either side.
 """
 
 import os

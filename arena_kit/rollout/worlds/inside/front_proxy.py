@@ -26,7 +26,7 @@ Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class NotServed(Exception):
-    """A request that goes nowhere. status: what the browser is told."""
+    """A request that goes nowhere. status: what the browser gets."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 
-class Place:
+class Answering:
     """The question that is being answered. at: its match, and its sequence, which is -1 for END; None before any."""
 
     __slots__ = ("at", "marked", "newline")
@@ -25,7 +25,7 @@ class Place:
         """Whether the output is at the beginning of a line."""
 
 
-place = Place()
+place = Answering()
 """The marks of the process's only duel. The server sets `at` before each question, which is all that it costs if
 nothing is printed."""
 

@@ -25,7 +25,7 @@ GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
 LINE_BYTES = 4096
 MODEL = "model.sock"
-"""In the channel, of a player that has a language model and may make no sockets itself."""
+"""The socket in the channel to the language model, for players that may not make sockets."""
 POD_SECONDS = 300.0
 """How long process 1 of a pod's container waits for the referee's container to come up."""
 MEMORY_SECONDS = 0.05
@@ -103,7 +103,7 @@ class Supervisor:
         self._wire = ""
         """The name of the wire's socket, in a pod."""
         self._handover: socket.socket | None = None
-        """In a pod, the supervisor's end of a socket pair, over which the duel's process asks for its wire."""
+        """In a pod, the supervisor's end of a socket pair, over which the duel's process requests its wire."""
         self._is_loader_dead = self._has_forked = False
         self._sleep: process.Sleep | None = None
         """The loader's counts after its last fork."""
@@ -327,7 +327,7 @@ class Supervisor:
             self._end_duel(self._reaped[self._duel])
 
     def _end_duel(self, status: int) -> None:
-        """Kill the duel's processes, remove its files and tell the host; exit unless the state is clean then.
+        """Kill the duel's processes, remove its files and report to the host; exit unless the state is clean then.
 
         status: of the player's process, as `waitpid` returns it; -1 when it had to be killed.
         """

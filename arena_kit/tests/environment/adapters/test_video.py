@@ -251,6 +251,6 @@ def test_drawing_ends_when_it_is_not_wanted_any_more(tmp_path: Path, monkeypatch
     def watch() -> None:
         raise Stop
 
-    monkeypatch.setattr(video, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(video, "LOOK_SECONDS", 0.01)
     with pytest.raises(Stop):
-        record_apart(job("cart-pole", most=40), tmp_path, watch=watch)
+        record_apart(job("cart-pole", most=40), tmp_path, on_look=watch)

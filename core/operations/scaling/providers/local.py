@@ -43,7 +43,7 @@ class LocalProvider:
         # Children that have ended are taken note of here.
         self._children = [child for child in self._children if child.poll() is None]
         self.folder.mkdir(parents=True, exist_ok=True)
-        return sorted(file.stem for file in self.folder.glob("*.lock") if _is_held(file))
+        return sorted(file.stem for file in self.folder.glob("*.lock") if _is_locked(file))
 
     def nameless(self) -> int:
         return 0
@@ -71,7 +71,7 @@ class LocalProvider:
 
     def destroy(self, name: str) -> None:
         file = self._file(name)
-        if not (file.exists() and _is_held(file)):
+        if not (file.exists() and _is_locked(file)):
             return
         with suppress(ProcessLookupError, ValueError):
             os.kill(int(file.read_text()), signal.SIGTERM)
@@ -91,7 +91,7 @@ class LocalProvider:
         return self.folder / f"{name}.log"
 
 
-def _is_held(file: Path) -> bool:
+def _is_locked(file: Path) -> bool:
     """Return whether a process of a host lives; the file of one that has died is removed."""
     with suppress(FileNotFoundError), file.open("r+") as lock:
         try:

@@ -31,7 +31,7 @@ class Requests:
         self.is_on = False
         """Whether requests are kept: not while the browser logs in."""
 
-    def watch(self, context: BrowserContext) -> None:
+    def listen(self, context: BrowserContext) -> None:
         """Keep the requests of all tabs of a context from now on."""
         context.on("request", self._begun)
         context.on("requestfinished", self._finished)
@@ -101,7 +101,7 @@ class Frames:
         self._bytes, self._last_at = 0, 0
         self.active: Page | None = None
 
-    async def watch(self, page: Page) -> None:
+    async def listen(self, page: Page) -> None:
         """Begin to take pictures of a tab; those taken while another one is active are left out."""
 
         def keep(frame: Any) -> None:

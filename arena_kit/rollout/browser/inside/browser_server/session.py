@@ -34,7 +34,7 @@ class Session:
         self._size = order["viewport"]
         self._tabs: list[Page] = []
         self._dialogs: dict[Page, Dialog] = {}
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._unfinished: asyncio.Task[None] | None = None
         self._remarks: list[str] = []
         self._tasks: set[asyncio.Task[None]] = set()
@@ -48,7 +48,7 @@ class Session:
             self._browser = await launched(self._playwright, self._origins, order.get("proxy", 0))
             self._context = await context_of(self._browser, order)
             self._context.on("page", self._on_page)
-            self.requests.watch(self._context)
+            self.requests.listen(self._context)
             page = await self._context.new_page()
             if order.get("login"):
                 await log_in(page, order["login"])
@@ -135,11 +135,11 @@ class Session:
         page.on("crash", lambda _: self._remark("The page has crashed: go to another one, or reload it."))
         page.on("download", lambda found: self._remark(f"{found.suggested_filename[:100]!r} is not downloaded here."))
         if self._order.get("video"):
-            self._later(self.frames.watch(page))
+            self._later(self.frames.listen(page))
 
     def _on_dialog(self, page: Page, dialog: Dialog) -> None:
         self._dialogs[page] = dialog
-        self._news.set()
+        self._changed.set()
 
     def _remark(self, sentence: str) -> None:
         if len(self._remarks) < 5 and sentence not in self._remarks:
@@ -158,13 +158,13 @@ class Session:
 
     async def _until_dialog(self, work: Awaitable[None]) -> None:
         """Do something until it is done or a dialog appears, which would hold it up until it is answered."""
-        self._news.clear()
-        task, news = asyncio.ensure_future(work), asyncio.create_task(self._news.wait())
-        await asyncio.wait({task, news}, timeout=ACT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        news.cancel()
+        self._changed.clear()
+        task, changed = asyncio.ensure_future(work), asyncio.create_task(self._changed.wait())
+        await asyncio.wait({task, changed}, timeout=ACT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        changed.cancel()
         if task.done():
             task.result()
-        elif self._news.is_set():
+        elif self._changed.is_set():
             self._unfinished = asyncio.ensure_future(self._silently(task))
         else:
             task.cancel()
@@ -178,16 +178,18 @@ class Session:
         if page is None or dialog is None:
             raise NotDone("There is no dialog.")
         self._dialogs.pop(page, None)
-        self._news.clear()
+        self._changed.clear()
         if given["accept"]:
             await dialog.accept(given.get("text"))
         else:
             await dialog.dismiss()
         if self._unfinished is not None:
             # What had opened the dialog goes on, to its end or to the next dialog.
-            news = asyncio.create_task(self._news.wait())
-            await asyncio.wait({self._unfinished, news}, timeout=ELEMENT_MS / 1000, return_when=asyncio.FIRST_COMPLETED)
-            news.cancel()
+            changed = asyncio.create_task(self._changed.wait())
+            await asyncio.wait(
+                {self._unfinished, changed}, timeout=ELEMENT_MS / 1000, return_when=asyncio.FIRST_COMPLETED
+            )
+            changed.cancel()
 
     async def _carry_out(self, page: Page | None, name: str, given: Mapping[str, Any]) -> None:
         if name == "new_tab":

@@ -56,7 +56,7 @@ def draw(recording: Recording, lease: Lease) -> None:
             facts=_facts(recording, played, episode.number),
         )
         try:
-            made = video.record_apart(job, folder, watch=lease.raise_if_lost)
+            made = video.record_apart(job, folder, on_look=lease.raise_if_lost)
         except ReplayMismatch as mismatch:
             if differs := other_runtime(rules(played), archive.runtime):
                 raise PlatformFault(f"{mismatch} {differs}", code="other_runtime") from None

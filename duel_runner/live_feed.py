@@ -8,7 +8,7 @@ from arena_kit.environment.records import MatchRecord
 from arena_kit.referee.live import LiveView
 from core.models import Duel, ToldMoves
 from core.watching.selectors import MOST_ACTIONS
-from core.watching.services import duel_is_watched, moves_forget, moves_tell, why_not_told
+from core.watching.services import duel_is_watched, moves_forget, moves_store, why_not_live
 
 MOST_AT_ONCE = 20
 """Finished matches that are told in one second; the rest follow."""
@@ -17,7 +17,7 @@ MOST_MATCHES = 200
 
 
 @dataclass
-class Telling:
+class LiveFeed:
     """Tells the site a few rows a second of a duel that people watch: matches that are over, and one as it is played.
 
     Of a duel that is not watched it writes nothing. Nothing that a player said is told, only its legal moves.
@@ -30,17 +30,17 @@ class Telling:
     _followed: int = 0
     """The number of the match that is told while it is played; 0 for none."""
     _count: int = 0
-    """How many actions of it are told."""
+    """How many actions of it are stored."""
 
     def tell(self) -> None:
         """Tell what is new. Called about once a second, by a thread that does not play."""
-        if why_not_told(self.duel) or not duel_is_watched(self.duel):
+        if why_not_live(self.duel) or not duel_is_watched(self.duel):
             return
         if not self._told and not self._followed:
             moves_forget()
         rows = [*self._over(), *self._played()]
         if rows:
-            moves_tell(rows)
+            moves_store(rows)
 
     def _over(self) -> list[ToldMoves]:
         new = self.view.over(self._told)[:MOST_AT_ONCE]

@@ -17,18 +17,18 @@ FORM = (
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectPlace:
+class Bucket:
     """A bucket of an object store, or the part of it whose names begin with `prefix`, which is empty or ends with /."""
 
     endpoint: str
-    bucket: str
+    name: str
     prefix: str
     region: str
     key: str
     secret: str = field(repr=False)
 
 
-def object_place(address: str) -> ObjectPlace:
+def bucket_of(address: str) -> Bucket:
     """Parse an address such as s3://key:secret@s3.example.org/arena/files?region=eu-central-1.
 
     Raises ImproperlyConfigured with a message that leaves out the address, since it contains a secret.
@@ -44,9 +44,9 @@ def object_place(address: str) -> ObjectPlace:
     if parts.scheme not in SCHEMES or not given or parts.fragment or set(query) - {"region"} or ".." in prefix:
         raise ImproperlyConfigured(FORM)
     host = parts.hostname if ":" not in (parts.hostname or "") else f"[{parts.hostname}]"
-    return ObjectPlace(
+    return Bucket(
         endpoint=f"{SCHEMES[parts.scheme]}://{host}{f':{port}' if port else ''}",
-        bucket=bucket,
+        name=bucket,
         prefix=f"{prefix}/" if prefix else "",
         region=query.get("region", "us-east-1"),
         key=unquote(parts.username or ""),
@@ -58,4 +58,4 @@ def file_store(address: str) -> dict[str, Any]:
     """Return the entry of Django's STORAGES for the arena's files. Raises ImproperlyConfigured."""
     if address in ("", LOCAL):
         return {"BACKEND": "core.files.storage.LocalStorage"}
-    return {"BACKEND": "core.files.object_storage.ObjectStorage", "OPTIONS": {"place": object_place(address)}}
+    return {"BACKEND": "core.files.object_storage.ObjectStorage", "OPTIONS": {"bucket": bucket_of(address)}}

@@ -72,7 +72,7 @@ def rollout_run(
         try:
             work = BrowserWork(host, agent, recorder, meter)
             attempt = task_attempt(
-                host.worlds, package, task, work, beside=work.beside, labels=host.labels, watch=host.watch
+                host.worlds, package, task, work, extras=work.extras, labels=host.labels, on_phase=host.on_phase
             )
             work.tell(task, attempt.verdict)
         finally:

@@ -16,7 +16,7 @@ from arena_kit.rollout.recording.record import RecordRefused
 from core.jobs.states import OPEN
 from core.models import Rollout
 from rollout_runner.building import package_standing
-from rollout_runner.verifying import Verified, build_of, rollout_judge_again, rollout_play_again
+from rollout_runner.rechecks import Rechecked, build_of, rollout_judge_again, rollout_play_again
 
 
 class Command(BaseCommand):
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         rows = list(self._rows(options))
         if not rows:
             raise CommandError("There is no such rollout that was judged.")
-        wrong = sum(not self._verified(row, options) for row in rows)
+        wrong = sum(not self._recheck(row, options) for row in rows)
         if wrong:
             raise CommandError(f"{wrong} of {len(rows)} rollouts do not verify.", returncode=1)
         self.stdout.write(f"{len(rows)} of {len(rows)} rollouts verify.")
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             wanted |= Q(pk=int(name)) if name.isdecimal() else Q(public_id=_id(name))
         return judged.filter(wanted)
 
-    def _verified(self, rollout: Rollout, options: dict[str, Any]) -> bool:
+    def _recheck(self, rollout: Rollout, options: dict[str, Any]) -> bool:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 again = rollout_judge_again(rollout=rollout, folder=Path(folder), by_newest_task=options["newest_task"])
@@ -66,13 +66,13 @@ class Command(BaseCommand):
             return False
         return is_good
 
-    def _told(self, rollout: Rollout, found: Verified) -> bool:
+    def _told(self, rollout: Rollout, found: Rechecked) -> bool:
         said = f"{found.verdict.outcome}, score {found.verdict.score:.3g}. {found.verdict.sentence}".strip()
         how = "agrees" if found.agrees else "differs, and counts now" if found.is_changed else "differs"
         self.stdout.write(f"{rollout.public_id}: the verdict {how}: {said}")
         return found.agrees or found.is_changed
 
-    def _told_replay(self, rollout: Rollout, found: Verified) -> bool:
+    def _told_replay(self, rollout: Rollout, found: Rechecked) -> bool:
         if not found.differences:
             self.stdout.write(f"{rollout.public_id}: played again, it leaves the same state.")
             return True

@@ -24,8 +24,8 @@ from core.tests import factories
 from core.watching import services
 from core.watching.selectors import DELAY, live_state, match_shown, told_index
 from core.watching.services import duel_watch, moves_forget
-from duel_runner import telling
-from duel_runner.telling import Telling
+from duel_runner import live_feed
+from duel_runner.live_feed import LiveFeed
 from web.tests import played
 
 pytestmark = pytest.mark.django_db
@@ -75,13 +75,13 @@ def later() -> None:
 
 def test_nothing_is_told_of_a_duel_that_nobody_watches(duel: Duel, view: Looked) -> None:
     view.ended, view.playing = [match(duel, 1)], {2: (4,)}
-    teller = Telling(duel, view)
+    teller = LiveFeed(duel, view)
     teller.tell()
     assert not ToldMoves.objects.exists()
     duel_watch(duel)
     teller.tell()
     assert ToldMoves.objects.count() == 2
-    WatchedDuel.objects.update(asked_at=timezone.now() - services.WATCHED)
+    WatchedDuel.objects.update(asked_at=timezone.now() - services.WATCHED - timedelta(seconds=1))
     view.ended.append(match(duel, 3))
     teller.tell()
     assert ToldMoves.objects.count() == 2
@@ -90,7 +90,7 @@ def test_nothing_is_told_of_a_duel_that_nobody_watches(duel: Duel, view: Looked)
 def test_finished_matches_are_there_at_once_and_are_those_of_the_record(duel: Duel, view: Looked) -> None:
     duel_watch(duel)
     view.ended = [match(duel, 1), match(duel, 2)]
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     shown, count = match_shown(duel, 2)
     assert count == duel.match_count
     told = ("number", "seed", "seats", "actions", "outcome", "scores", "fault", "faulty_player", "opening_count")
@@ -106,7 +106,7 @@ def test_what_a_player_says_when_it_fails_is_not_told(duel: Duel, view: Looked) 
     duel_watch(duel)
     spec = get_spec(duel.environment_version)
     view.ended = [played.random_match(spec, 1, pair_seed(duel.seed, 0), faulty_player=1)]
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     shown, _ = match_shown(duel, 1)
     assert (shown.faulty_player, shown.outcome, shown.error) == (1, Outcome.PLAYER_1, "")
     assert "KeyError" in view.ended[0].error
@@ -114,7 +114,7 @@ def test_what_a_player_says_when_it_fails_is_not_told(duel: Duel, view: Looked) 
 
 def test_the_moves_of_one_match_are_seen_after_the_delay(duel: Duel, view: Looked) -> None:
     duel_watch(duel)
-    whole, teller = match(duel, 1), Telling(duel, view)
+    whole, teller = match(duel, 1), LiveFeed(duel, view)
     view.playing = {1: whole.actions[:2], 2: match(duel, 2).actions[:2]}
     teller.tell()
     assert live_state(duel) is None
@@ -142,7 +142,7 @@ def test_the_moves_of_one_match_are_seen_after_the_delay(duel: Duel, view: Looke
 def test_what_an_earlier_attempt_has_told_is_void(duel: Duel, view: Looked) -> None:
     duel_watch(duel)
     view.ended = [match(duel, 1)]
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     Duel.objects.update(claim_token=UUID(int=2))
     duel.refresh_from_db()
     assert told_index(duel) == []
@@ -151,7 +151,7 @@ def test_what_an_earlier_attempt_has_told_is_void(duel: Duel, view: Looked) -> N
 def test_what_was_told_goes_when_the_duel_is_over(duel: Duel, view: Looked) -> None:
     duel_watch(duel)
     view.ended = [match(duel, 1)]
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     assert moves_forget() == 0
     factories.moved(Duel.objects.all(), JobState.SUCCEEDED)
     duel.refresh_from_db()
@@ -163,7 +163,7 @@ def test_what_was_told_goes_when_the_duel_is_over(duel: Duel, view: Looked) -> N
 def test_rows_that_do_not_fit_are_left_out(duel: Duel, view: Looked, change: str) -> None:
     duel_watch(duel)
     view.ended = [match(duel, 1), match(duel, 2)]
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     wrong: dict[str, Any] = {
         "actions": {"actions": [10**9]}, "begin": {"begin": 1}, "match": {"match": 10**6}, "type": {"actions": "<b>"}
     }  # fmt: skip
@@ -173,9 +173,9 @@ def test_rows_that_do_not_fit_are_left_out(duel: Duel, view: Looked, change: str
 
 def test_few_rows_are_written_in_a_second(duel: Duel, view: Looked, monkeypatch: pytest.MonkeyPatch) -> None:
     duel_watch(duel)
-    monkeypatch.setattr(telling, "MOST_AT_ONCE", 2)
-    monkeypatch.setattr(telling, "MOST_MATCHES", 3)
-    teller = Telling(duel, view)
+    monkeypatch.setattr(live_feed, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(live_feed, "MOST_MATCHES", 3)
+    teller = LiveFeed(duel, view)
     view.ended = [match(duel, number) for number in range(1, 6)]
     counts = []
     for _ in range(4):
@@ -186,9 +186,9 @@ def test_few_rows_are_written_in_a_second(duel: Duel, view: Looked, monkeypatch:
 
 def test_matches_that_are_too_long_are_not_told(duel: Duel, view: Looked, monkeypatch: pytest.MonkeyPatch) -> None:
     duel_watch(duel)
-    monkeypatch.setattr(telling, "MOST_ACTIONS", 4)
+    monkeypatch.setattr(live_feed, "MOST_ACTIONS", 4)
     view.ended, view.playing = [match(duel, 1)], {2: (0, 1, 2, 3, 4)}
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     assert not ToldMoves.objects.exists()
 
 
@@ -197,7 +197,7 @@ def test_nothing_is_told_where_players_do_not_see_everything(
 ) -> None:
     duel_watch(duel)
     view.ended = [match(duel, 1)]
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     apart = replace(get_spec(duel.environment_version), isolation="apart")
     monkeypatch.setattr(services, "get_spec", lambda _: apart)
     # Neither is what another worker may have told read, nor is more told or asked for.
@@ -205,7 +205,7 @@ def test_nothing_is_told_where_players_do_not_see_everything(
     assert live_state(duel) is None
     ToldMoves.objects.all().delete()
     WatchedDuel.objects.update(asked_at=timezone.now())
-    Telling(duel, view).tell()
+    LiveFeed(duel, view).tell()
     assert not ToldMoves.objects.exists()
     WatchedDuel.objects.all().delete()
     duel_watch(duel)
@@ -216,7 +216,7 @@ def test_a_cluster_says_that_nothing_is_told(duel: Duel, settings: Settings) -> 
     settings.SANDBOX = "kubernetes"
     duel_watch(duel)
     assert not WatchedDuel.objects.exists()
-    assert "cluster" in services.why_not_told(duel)
+    assert "cluster" in services.why_not_live(duel)
 
 
 def test_a_telling_that_fails_costs_the_duel_nothing(duel: Duel, caplog: pytest.LogCaptureFixture) -> None:

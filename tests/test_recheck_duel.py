@@ -11,10 +11,10 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment import registry
 from arena_kit.image.engine import connect
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from core.jobs.control import job_cancel
 from core.models import CancelCode, Duel, Environment, JobState, Validation
-from duel_runner.tests.commands import verify
+from duel_runner.tests.commands import recheck
 from tests.samples import FIRST, LAST, MATCHES_PER_DUEL, deliver_messages, tic_tac_toe, upload
 from tests.workplaces import leave_workplace
 
@@ -53,7 +53,7 @@ def played(environment: Environment, first: str, second: str) -> Duel:
 def test_deterministic_players_play_the_same_duel_again(sandbox: str, environment: Environment) -> None:
     duel = played(environment, FIRST, LAST)
 
-    code, said = verify(duel, "--replay-players")
+    code, said = recheck(duel, "--replay-players")
 
     assert code == 0, said
     assert f"Played again, sandbox {sandbox}: the same; {MATCHES_PER_DUEL} of {MATCHES_PER_DUEL} matches" in said
@@ -64,7 +64,7 @@ def test_a_player_with_chance_of_its_own_plays_otherwise_and_is_told_apart_from_
 ) -> None:
     duel = played(environment, RANDOM, RANDOM)
 
-    code, said = verify(duel, "--replay-players")
+    code, said = recheck(duel, "--replay-players")
 
     assert code == 3, said
     assert "Verified: " in said
@@ -88,12 +88,12 @@ def test_images_are_known_by_their_content_and_never_replaced_by_others_of_their
     client = connect()
     try:
         client.images.get(duel.player_2.image).tag(*duel.player_1.image.split(":"))
-        code, said = verify(duel, "--replay-players")
+        code, said = recheck(duel, "--replay-players")
         assert code == 0, said
 
         leave_workplace()
         client.images.remove(duel.player_1_digest, force=True)
-        code, said = verify(duel, "--replay-players")
+        code, said = recheck(duel, "--replay-players")
         assert code == 2, said
         assert "It cannot be played again: The image is missing on this host" in said
         assert "Verified: " in said

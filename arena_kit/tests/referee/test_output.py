@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena_kit.referee.printed import CUT, END, MOST_CHARACTERS, printed_in, trace_in
+from arena_kit.referee.output import CUT, END, MOST_CHARACTERS, printed_in, trace_in
 from arena_kit.tests.playing import play, player
 
 TALKS = player(

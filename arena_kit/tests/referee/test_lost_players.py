@@ -11,7 +11,7 @@ import pytest
 from arena_kit.environment.records import Fault, Outcome
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
-from arena_kit.referee.run import run_duel
+from arena_kit.referee.play import run_duel
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, Kind
 from arena_kit.sandbox.ending import Ending
 from arena_kit.tests.duels import (

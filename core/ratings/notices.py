@@ -49,7 +49,7 @@ Standing = Mapping[int, Kept]
 
 
 def tournament_rated(tournament: Tournament) -> None:
-    """Send the news of the ratings stored at the end of a tournament. Call it once, when it ends.
+    """Send the notices of the ratings stored at the end of a tournament. Call it once, when it ends.
 
     Ladders, and tournaments during one, are left out, because `moment_kept` covers them.
     """
@@ -61,10 +61,10 @@ def tournament_rated(tournament: Tournament) -> None:
         is_rated=True, results=Audience.PUBLIC, participants__rating__isnull=False
     )
     if (last := rated.first()) is not None:
-        _tell_overtaken(environment, before=_at_end(last), now=now)
+        _notify_overtaken(environment, before=_at_end(last), now=now)
     # Only editions have all agents; a smaller tournament has a leader of its own.
     if tournament.is_automatic and (edition := rated.filter(is_automatic=True).first()) is not None:
-        _tell_leader(environment, before=_at_end(edition), now=now)
+        _notify_leader(environment, before=_at_end(edition), now=now)
 
 
 def finished_before(tournament: Tournament) -> QuerySet[Tournament]:
@@ -75,7 +75,7 @@ def finished_before(tournament: Tournament) -> QuerySet[Tournament]:
 
 
 def moment_kept(environment: Environment, at: datetime) -> None:
-    """Send the news of the moment of the history just stored at `at`, if a ladder runs.
+    """Send the notices of the moment of the history just stored at `at`, if a ladder runs.
 
     The leader is compared once a day, at the day's first moment, because two close agents may alternate every hour.
     """
@@ -86,13 +86,13 @@ def moment_kept(environment: Environment, at: datetime) -> None:
     if last is None:
         return
     now = _at(environment, at)
-    _tell_overtaken(environment, before=_at(environment, last), now=now)
+    _notify_overtaken(environment, before=_at(environment, last), now=now)
     if _day(last) < _day(at):
         first = earlier.filter(at__gte=_day(last)).aggregate(first=Min("at"))["first"]
-        _tell_leader(environment, before=_at(environment, first), now=now)
+        _notify_leader(environment, before=_at(environment, first), now=now)
 
 
-def _tell_overtaken(environment: Environment, *, before: Standing, now: Standing) -> None:
+def _notify_overtaken(environment: Environment, *, before: Standing, now: Standing) -> None:
     """Notify owners of agents that another agent has overtaken by rating, at most once a day per agent.
 
     Agents that are only in one of the two standings are ignored, and so are agents of the same owner.
@@ -124,7 +124,7 @@ def _tell_overtaken(environment: Environment, *, before: Standing, now: Standing
         )
 
 
-def _tell_leader(environment: Environment, *, before: Standing, now: Standing) -> None:
+def _notify_leader(environment: Environment, *, before: Standing, now: Standing) -> None:
     """Tell webhooks when another agent has the highest rating."""
     if not (before and now):
         return

@@ -25,16 +25,16 @@ def here(steps: Callable[[AnyJob, Lease], Steps]) -> Callable[[AnyJob, Lease], N
     def perform(job: AnyJob, lease: Lease) -> None:
         running = steps(job, lease)
         try:
-            wish = next(running)
+            play = next(running)
             while True:
-                images_fetch(*wish.submissions, lease=lease)
+                images_fetch(*play.submissions, lease=lease)
                 begun = time.monotonic()
                 try:
-                    played = play_matches(wish, lease) if isinstance(wish, MatchesOfJob) else play_episodes(wish, lease)
+                    played = play_matches(play, lease) if isinstance(play, MatchesOfJob) else play_episodes(play, lease)
                 except PlatformFault as fault:
-                    wish = running.throw(fault)
+                    play = running.throw(fault)
                 else:
-                    wish = running.send(PlayResult(played, time.monotonic() - begun))
+                    play = running.send(PlayResult(played, time.monotonic() - begun))
         except StopIteration:
             return
         finally:

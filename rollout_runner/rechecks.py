@@ -14,8 +14,8 @@ from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.judge import TaskVerdict
 from arena_kit.rollout.loop import RolloutHost
+from arena_kit.rollout.play import rollout_replay
 from arena_kit.rollout.recording.record import RecordRefused, record_judge
-from arena_kit.rollout.run import rollout_replay
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.stored import built_of
 from core.files.removed import REMOVED
@@ -24,16 +24,17 @@ from core.models import PackageBuild, Rollout, Task, User, VerdictReason
 from core.rollouts.judging import JUDGE_TASK, NEEDED, judging_answer, judgings_asked
 from core.rollouts.packages import package_built
 from core.rollouts.reading import task_of
+from core.rollouts.selectors import of_task
 from core.rollouts.services import verdict_add, verdict_adopt
 from rollout_runner.building import fresh_of
-from rollout_runner.host import browser_place, worlds
+from rollout_runner.host import browser_host, worlds
 from rollout_runner.working import FILES
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Rechecked:
     """The result of judging again. agrees: the verdict is the stored one. is_changed: the row has the new one now."""
 
     verdict: TaskVerdict
@@ -44,7 +45,7 @@ class Verified:
 
 def rollout_judge_again(
     *, rollout: Rollout, folder: Path, by_newest_task: bool = False, made_by: User | None = None
-) -> Verified:
+) -> Rechecked:
     """Judge a rollout by its kept export, and add the verdict to its history. Raises RecordRefused and PlatformFault.
 
     folder: an empty one. by_newest_task: judge by the current revision of its task, whose verdict then counts.
@@ -57,7 +58,7 @@ def rollout_judge_again(
     reason = VerdictReason.TASK_CHANGED if row.work_sha256 != rollout.task.work_sha256 else VerdictReason.AGAIN
     agrees = (verdict.outcome.value, round(verdict.score, 9)) == (rollout.outcome, round(rollout.score or 0.0, 9))
     added = verdict_add(rollout=rollout, task=row, verdict=verdict, reason=reason, made_by=made_by)
-    return Verified(verdict, agrees, not agrees and verdict_adopt(verdict=added))
+    return Rechecked(verdict, agrees, not agrees and verdict_adopt(verdict=added))
 
 
 def rollouts_judge(_: int = 0) -> None:
@@ -89,7 +90,7 @@ def judgings_request() -> None:
 
 def rollout_play_again(
     *, rollout: Rollout, package: BuiltPackage, folder: Path, made_by: User | None = None
-) -> Verified:
+) -> Rechecked:
     """Play the recorded actions in a fresh world, and compare what they leave. Raises as `rollout_judge_again`.
 
     package: with images on this host. folder: an empty one. The verdict is added to the history; it changes nothing.
@@ -98,13 +99,13 @@ def rollout_play_again(
     for path in (kept, again):
         path.mkdir()
     record_fetch(rollout, kept)
-    host = RolloutHost(worlds(), browser_place(), video=False)
+    host = RolloutHost(worlds(), browser_host(), video=False)
     found = rollout_replay(host, package, task_of(rollout.task), kept, again)
     verdict = found.played.verdict
     if verdict.fault is Fault.PLATFORM:
         raise PlatformFault(verdict.sentence, code=verdict.code)
     verdict_add(rollout=rollout, task=rollout.task, verdict=verdict, reason=VerdictReason.REPLAY, made_by=made_by)
-    return Verified(verdict, verdict.outcome.value == rollout.outcome, False, found.differences)
+    return Rechecked(verdict, verdict.outcome.value == rollout.outcome, False, found.differences)
 
 
 def build_of(rollout: Rollout) -> PackageBuild:
@@ -138,5 +139,4 @@ def _package(rollout: Rollout) -> BuiltPackage:
 def _task(rollout: Rollout, *, by_newest_task: bool) -> Task:
     if not by_newest_task:
         return rollout.task
-    rows = Task.objects.select_related("environment", "file")
-    return rows.get(environment=rollout.environment_id, key=rollout.task.key, is_current=True)
+    return Task.objects.select_related("environment", "file").get(of_task(rollout.task), is_current=True)

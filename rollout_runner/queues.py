@@ -13,7 +13,7 @@ def serve() -> None:
     builds = Line(PackageBuild, "rollout_runner.building.package_make")
     rollouts = Line(Rollout, "rollout_runner.working.rollout_perform")
     if settings.PACKAGE_QUEUE == settings.ROLLOUT_QUEUE:
-        queue_serve(settings.ROLLOUT_QUEUE, first=[builds], by_turns=[rollouts])
+        queue_serve(settings.ROLLOUT_QUEUE, first=[builds], shared=[rollouts])
         return
     queue_serve(settings.PACKAGE_QUEUE, first=[builds])
-    queue_serve(settings.ROLLOUT_QUEUE, by_turns=[rollouts])
+    queue_serve(settings.ROLLOUT_QUEUE, shared=[rollouts])

@@ -1,4 +1,4 @@
-"""Results that are held back are told nowhere: every address that shows duels or places, by who asks."""
+"""Results that are withheld are told nowhere: every address that shows duels or places, by who asks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLOSED = (
     "/api/v1/jobs/duel/{duel}/",
     "/api/v1/jobs/duel/{duel}/log/",
 )
-"""Addresses that answer 403 to whom the results are held back from."""
+"""Addresses that answer 403 to whom the results are withheld from."""
 SILENT = {
     "/environments/{slug}/": 'class="board"',
     "/environments/{slug}/editions/1/": 'class="board"',

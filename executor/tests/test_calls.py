@@ -132,7 +132,7 @@ def test_a_mistake_of_the_arena_shows_no_trace(
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
             return await refused(stub(channel).ValidateAgent(ASKED, metadata=who))
 
-    with caplog.at_level(logging.ERROR, "executor.door"):
+    with caplog.at_level(logging.ERROR, "executor.calls"):
         error = run(main())
     assert error.code() is Code.INTERNAL
     assert "secret" not in str(error.details())
@@ -187,7 +187,7 @@ def test_health_and_reflection_answer_by_their_own_clients(world: World, tmp_pat
         ):
             check = health_pb2_grpc.HealthStub(channel).Check
             found = [(await check(health_pb2.HealthCheckRequest(service=name))).status for name in ("", SERVICE)]
-            server.door.is_draining = True
+            server.calls.is_draining = True
             await server.tell_draining()
             found += [(await check(health_pb2.HealthCheckRequest(service=name))).status for name in ("", SERVICE)]
             return found

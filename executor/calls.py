@@ -77,7 +77,7 @@ def _metadata(context: Context) -> list[tuple[str, str | bytes]]:
     return list(context.invocation_metadata() or ())
 
 
-class Door(grpc.aio.ServerInterceptor):
+class Calls(grpc.aio.ServerInterceptor):
     """The interceptor of the server. without_token: the account that calls without a token act for.
 
     running: the number of calls that are being answered, those of the health service left out.
@@ -105,7 +105,7 @@ class Door(grpc.aio.ServerInterceptor):
         sends, gets = (
             "stream" if several else "unary" for several in (handler.request_streaming, handler.response_streaming)
         )
-        # As a stream, a message is read when its caller was let in: strangers fill no memory.
+        # The message of a stream is read after its caller was let in: strangers fill no memory.
         make = getattr(grpc, f"stream_{gets}_rpc_method_handler")
         read = _every if handler.request_streaming else _only
         made: grpc.RpcMethodHandler[Any, Any] = make(
@@ -201,7 +201,7 @@ class Door(grpc.aio.ServerInterceptor):
 
 
 async def _only(method: str, requests: AsyncIterator[Any]) -> Any:
-    """Return the message of a call that has one. Raises Ended."""
+    """Return the message of a call that has one. Raises CallEnded."""
     async for request in requests:
         if isinstance(request, Message) and not method.endswith(VALIDATES) and request.ByteSize() > MESSAGE_BYTES:
             raise CallEnded(Code.RESOURCE_EXHAUSTED, f"A message of {method} has at most {MESSAGE_BYTES:,} bytes.")

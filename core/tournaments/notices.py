@@ -20,12 +20,12 @@ from core.models import (
     User,
 )
 from core.notices.services import Message, announce, listed, notify_each
-from core.ratings.news import finished_before
+from core.ratings.notices import finished_before
 from core.times import moment
 
 TOP = 10
 """Number of rows of a table that webhooks get."""
-HELD_BACK = "Its results are not released yet."
+WITHHELD = "Its results are not released yet."
 
 
 def tournament_started(tournament: Tournament) -> None:
@@ -96,7 +96,7 @@ def tournament_ended(tournament: Tournament) -> None:
     """Tell participants and webhooks how a tournament has ended, as far as each may know."""
     rows = _in_it(tournament)
     # After a duel was voided a tournament ends again; the same text is not sent twice.
-    _tell_ranks(tournament, rows, told=_told(tournament, rows))
+    _notify_ranks(tournament, rows, told=_told(tournament, rows))
     _announce_end(tournament, rows)
 
 
@@ -110,7 +110,7 @@ def results_released(tournament: Tournament, *, before: str) -> None:
         return
     rows = _in_it(tournament)
     if before == Audience.HIDDEN and tournament.results != Audience.HIDDEN:
-        _tell_ranks(tournament, rows, told=_told(tournament, rows))
+        _notify_ranks(tournament, rows, told=_told(tournament, rows))
     if before != Audience.PUBLIC and tournament.results == Audience.PUBLIC:
         _announce_end(tournament, rows)
 
@@ -152,7 +152,7 @@ def _announce_end(tournament: Tournament, rows: list[Participant]) -> None:
         kind=EventKind.TOURNAMENT_ENDED,
         environment=tournament.environment,
         title=f"{tournament} is over",
-        text=lines if is_public else HELD_BACK,
+        text=lines if is_public else WITHHELD,
         address=tournament_address(tournament),
         data={**_about(tournament), "participants": len(rows), "table": table if is_public else None},
     )
@@ -171,7 +171,7 @@ def _told(tournament: Tournament, rows: list[Participant]) -> dict[int, str]:
     return dict(found.order_by("pk").values_list("user", "text"))
 
 
-def _tell_ranks(tournament: Tournament, rows: list[Participant], *, told: Mapping[int, str] | None = None) -> None:
+def _notify_ranks(tournament: Tournament, rows: list[Participant], *, told: Mapping[int, str] | None = None) -> None:
     """Tell participants their own ranks; in automatic editions, only those whose rank or version has changed.
 
     told: by person, the last text about this end.
@@ -199,7 +199,7 @@ def _tell_ranks(tournament: Tournament, rows: list[Participant], *, told: Mappin
         ]
         first = own[0]
         is_named = is_shown and first.withdrawn_at is None
-        text = "\n".join(said) if is_shown else HELD_BACK
+        text = "\n".join(said) if is_shown else WITHHELD
         if told and told.get(first.submission.agent.owner_id) == text:
             continue
         messages.append(
