@@ -20,7 +20,7 @@ AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
     {"NAME": "core.people.passwords.BrokenPasswordValidator"},
     {"NAME": "core.people.passwords.SiteNameValidator"},
 ]
-# Of links that choose a password; the mails say it.
+# Links to choose a password work for so long; the mails say it.
 PASSWORD_RESET_TIMEOUT = 12 * 3600
 SUPERUSER_EMAIL = env.text("SUPERUSER_EMAIL")
 SUPERUSER_PASSWORD = env.secret("SUPERUSER_PASSWORD")

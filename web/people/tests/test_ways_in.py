@@ -167,7 +167,7 @@ CHANGE_NOTHING = {
     "organise: delete", "organise: unlock_logins", "organise: confirm_email", "organise: mail_link",
     "command: arena_status", "command: autoscale", "command: backup", "command: demo", "command: files_copy",
     "command: first_organiser", "command: monitoring_files", "command: restore", "command: retention",
-    "command: run_workers", "command: sync_environments",
+    "command: run_workers", "command: secrets_seal", "command: sync_environments",
 }  # fmt: skip
 
 
