@@ -67,7 +67,7 @@ class CoreConfig(AppConfig):
         from core.jobs.locks import lock_order_assert
         from core.monitoring.logs import service_name
         from core.operations.backup import direct  # noqa: F401  (it registers a check)
-        from core.people import access_news, login_log  # noqa: F401  (they listen to logins and what opens accounts)
+        from core.people import access, login_log  # noqa: F401  (they listen to logins and what opens accounts)
         from core.tracing import tracing_start
         from core.version import arena_version
 

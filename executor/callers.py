@@ -22,18 +22,25 @@ NOT_NAMED = "Your certificate names no account: one of its alternative names (DN
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The identity that a call shows. names: those of the certificate, if it has shown one."""
+    """The identity that a call shows. names: those of the certificate, if it has shown one. address: of the caller."""
 
     authorization: str = ""
     names: tuple[str, ...] = ()
+    address: str = ""
 
 
-def identity_of(metadata: Iterable[tuple[str, str | bytes]], peer: Mapping[str, Iterable[bytes]]) -> Identity:
-    """Return what a call shows. peer: gRPC's auth context, where the certificate of a client has its names."""
+def identity_of(
+    metadata: Iterable[tuple[str, str | bytes]], peer: Mapping[str, Iterable[bytes]], address: str = ""
+) -> Identity:
+    """Return what a call shows. peer: gRPC's auth context, where the certificate of a client has its names.
+
+    address: as gRPC writes it, such as `ipv4:192.0.2.1`.
+    """
     sent = next((value for key, value in metadata if key == "authorization"), "")
     is_shown = "x509_pem_cert" in peer
     names = peer.get("x509_subject_alternative_name", ()) if is_shown else ()
-    return Identity(sent if isinstance(sent, str) else "", tuple(name.decode("utf-8", "replace") for name in names))
+    decoded = tuple(name.decode("utf-8", "replace") for name in names)
+    return Identity(sent if isinstance(sent, str) else "", decoded, address.partition(":")[2].strip("[]"))
 
 
 def caller_find(identity: Identity, *, by_certificate: bool, without_token: str = "") -> User:
@@ -55,7 +62,7 @@ def caller_find(identity: Identity, *, by_certificate: bool, without_token: str 
         return user
     if scheme.lower() != "bearer" or not token:
         raise CallEnded(Code.UNAUTHENTICATED, UNNAMED)
-    row = token_find(token, now=timezone.now(), scope=TokenScope.EXECUTOR)
+    row = token_find(token, now=timezone.now(), scope=TokenScope.EXECUTOR, address=identity.address)
     if row is None:
         raise CallEnded(Code.UNAUTHENTICATED, WRONG)
     return _allowed(row.owner)

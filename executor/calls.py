@@ -184,7 +184,7 @@ class Calls(grpc.aio.ServerInterceptor):
         if method in OPEN:
             return
         peer = context.peer().rpartition(":")[0]
-        identity = identity_of(_metadata(context), context.auth_context())
+        identity = identity_of(_metadata(context), context.auth_context(), peer)
         try:
             found = await self._database.ask(
                 caller_find, identity, by_certificate=self._by_certificate, without_token=self._without_token

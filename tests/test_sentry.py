@@ -37,7 +37,7 @@ environ = {
     "wsgi.url_scheme": "https",
     "HTTP_REFERER": "https://127.0.0.1/password-reset/",
     "HTTP_AUTHORIZATION": "Bearer s3cret",
-    "HTTP_COOKIE": "sessionid=s3cret; csrftoken=" + 32 * "s",
+    "HTTP_COOKIE": "__Host-sessionid=s3cret; __Host-csrftoken=" + 32 * "s",
     "HTTP_X_CSRFTOKEN": 32 * "s",
 }
 setup_testing_defaults(environ)

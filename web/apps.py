@@ -23,6 +23,7 @@ PAGES = {
     "password_reset": "account_reset_password_from_key",
     "password_reset_begin": "account_reset_password",
     "profile": "web:profile",
+    "sessions": "web:sessions",
     "sign_up": "account_signup",
     "ratings": "admin:core_ratingpool_changelist",
     "unsubscribe": "web:unsubscribe",

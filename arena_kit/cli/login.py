@@ -16,7 +16,7 @@ from arena_kit.client.transport import is_encrypted
 
 CODE_NEEDED = "second factor"
 """Words of the site's sentence when the password is right and a code is missing."""
-DAYS = 90
+DAYS = 30
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -74,7 +74,7 @@ class Client:
             )
         return found
 
-    def token_create(self, *, email: str, password: str, code: str, name: str, days: int | None) -> NewToken:
+    def token_create(self, *, email: str, password: str, code: str, name: str, days: int) -> NewToken:
         """Make a token. code: of the second factor; may be empty."""
         sent: dict[str, object] = {"email": email, "password": password, "name": name[:50], "days": days}
         if code:

@@ -249,6 +249,7 @@ def _analyse() -> None:
 
 def visiting(submissions: Sequence[Submission]) -> dict[str, Any]:
     """Return what visitors need: `pages` (lists of paths by kind), `cookie` of a person, `uploads` (token and path)."""
+    from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.sessions.backends.db import SessionStore
     from django.utils import timezone
@@ -257,13 +258,17 @@ def visiting(submissions: Sequence[Submission]) -> dict[str, Any]:
 
     uploads = []
     for row in submissions[:UPLOADERS]:
-        token = token_create(owner=row.agent.owner, name="bench", now=timezone.now(), days=None)[1]
+        token = token_create(owner=row.agent.owner, name="bench", now=timezone.now(), days=365)[1]
         uploads.append({"token": token, "path": f"/api/v1/agents/{row.agent_id}/submissions/"})
     person, session = submissions[0].agent.owner, SessionStore()
     session[SESSION_KEY], session[HASH_SESSION_KEY] = str(person.pk), person.get_session_auth_hash()
-    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
     session.save()
-    return {"pages": _pages(submissions), "cookie": f"sessionid={session.session_key}", "uploads": uploads}
+    return {
+        "pages": _pages(submissions),
+        "cookie": f"{settings.SESSION_COOKIE_NAME}={session.session_key}",
+        "uploads": uploads,
+    }
 
 
 def _pages(submissions: Sequence[Submission]) -> dict[str, list[str]]:

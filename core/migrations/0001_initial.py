@@ -134,7 +134,7 @@ class Migration(migrations.Migration):
             name='Letter',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('PASSWORD_RESET', 'a link to choose a new password'), ('INVITATION', 'an invitation to an account that organisers have made'), ('CONFIRM_EMAIL', 'a link that confirms an e-mail'), ('EMAIL_CHANGED', 'word that an account has another e-mail')], max_length=20)),
+                ('kind', models.CharField(choices=[('PASSWORD_RESET', 'a link to choose a new password'), ('INVITATION', 'an invitation to an account that organisers have made'), ('CONFIRM_EMAIL', 'a link that confirms an e-mail'), ('EMAIL_CHANGED', 'word that an account has another e-mail'), ('CLOSED', 'word that organisers have closed an account')], max_length=20)),
                 ('email', models.EmailField(max_length=254, verbose_name='e-mail')),
                 ('created_at', models.DateTimeField()),
                 ('mail_next_at', models.DateTimeField(help_text='Time of the next attempt.')),
@@ -889,6 +889,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='AccountEvent',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField(auto_now_add=True, db_index=True)),
+                ('action', models.CharField(max_length=40)),
+                ('method', models.CharField(blank=True, help_text='The proofs of a login, such as a password.', max_length=60)),
+                ('is_refused', models.BooleanField(default=False)),
+                ('address', models.CharField(blank=True, max_length=45)),
+                ('device', models.CharField(blank=True, help_text='The user agent of the browser or program.', max_length=200)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['user', 'is_refused', '-id'], name='account_events')],
+            },
+        ),
+        migrations.CreateModel(
             name='ApiToken',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -897,8 +914,9 @@ class Migration(migrations.Migration):
                 ('digest', models.CharField(editable=False, help_text='SHA-256 of the token in hex.', max_length=64, unique=True)),
                 ('hint', models.CharField(editable=False, help_text='Its first characters, to recognise it by.', max_length=8)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField(blank=True, help_text='Empty: never.', null=True)),
-                ('last_used_at', models.DateTimeField(editable=False, help_text='Exact to the day.', null=True)),
+                ('expires_at', models.DateTimeField()),
+                ('last_used_at', models.DateTimeField(editable=False, help_text='Exact to some minutes.', null=True)),
+                ('last_used_address', models.CharField(blank=True, editable=False, max_length=45)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
             ],
             options={

@@ -1,5 +1,6 @@
 """The arena's rows, one concept per file."""
 
+from core.models.account_event import AccountEvent
 from core.models.agent import Agent, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.analysis import AnalysedPosition, Analysis
@@ -60,6 +61,7 @@ from core.models.worker_host import HostState, WorkerHost
 __all__ = [
     "LADDER",
     "Acceptance",
+    "AccountEvent",
     "Agent",
     "Alarm",
     "AnalysedPosition",

@@ -12,6 +12,7 @@ class LetterKind(models.TextChoices):
     INVITATION = "INVITATION", "an invitation to an account that organisers have made"
     CONFIRM_EMAIL = "CONFIRM_EMAIL", "a link that confirms an e-mail"
     EMAIL_CHANGED = "EMAIL_CHANGED", "word that an account has another e-mail"
+    CLOSED = "CLOSED", "word that organisers have closed an account"
 
 
 class Letter(models.Model):

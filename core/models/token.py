@@ -23,8 +23,9 @@ class ApiToken(models.Model):
     digest = models.CharField(max_length=64, unique=True, editable=False, help_text="SHA-256 of the token in hex.")
     hint = models.CharField(max_length=8, editable=False, help_text="Its first characters, to recognise it by.")
     created_at = models.DateTimeField(auto_now_add=True)
-    expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty: never.")
-    last_used_at = models.DateTimeField(null=True, editable=False, help_text="Exact to the day.")
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, editable=False, help_text="Exact to some minutes.")
+    last_used_address = models.CharField(max_length=45, blank=True, editable=False)
 
     class Meta:
         verbose_name = "API token"

@@ -11,14 +11,16 @@ import secrets
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import Agent, ApiToken, Letter, Notice, NoticeChoice, Run, Submission, User
+from core.models import AccountEvent, Agent, Letter, Notice, NoticeChoice, Run, Submission, User
 from core.models.user import NOWHERE
 from core.moderation.services import user_ban
+from core.people.access import access_end
 from core.submissions.existing import submission_delete
 
 NAME = "deleted"
@@ -42,9 +44,10 @@ def account_delete(*, user: User) -> None:
         Run.objects.filter(caller=user).update(player_words=[])
         Letter.objects.filter(email__iexact=user.email).delete()
         AccessAttempt.objects.filter(username=user.email.casefold()).delete()
-        for kind in (EmailAddress, Authenticator, SocialAccount, Notice, NoticeChoice):
+        for kind in (EmailAddress, Authenticator, SocialAccount, AccountEvent, Notice, NoticeChoice):
             kind.objects.filter(user=user).delete()
-        ApiToken.objects.filter(owner=user).delete()
+        access_end(user=user)
+        UserSession.objects.filter(user=user).delete()
         _nameless(user)
 
 

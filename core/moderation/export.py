@@ -11,12 +11,14 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from django.core.cache import cache
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import QuerySet
 
 from core.errors import Refused
 from core.models import (
+    AccountEvent,
     Agent,
     Analysis,
     ApiToken,
@@ -133,7 +135,15 @@ def account_parts(user: User) -> Parts:
         ),
         "api_tokens": (
             ApiToken.objects.filter(owner=user),
-            ("name", "scope", "hint", "created_at", "expires_at", "last_used_at"),
+            ("name", "scope", "hint", "created_at", "expires_at", "last_used_at", "last_used_address"),
+        ),
+        "sessions": (
+            UserSession.objects.filter(user=user),
+            ("ip", "user_agent", "created_at", "last_seen_at"),
+        ),
+        "logins_and_changes": (
+            AccountEvent.objects.filter(user=user),
+            ("at", "action", "method", "is_refused", "address", "device"),
         ),
         "agents": (agents, ("environment__slug", "name", "description", "is_public", "shares_moves", "created_at")),
         "versions": (

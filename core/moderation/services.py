@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import Max
 from django.utils import timezone
 
 from core.duels.challenges import unrated_agents, unrated_duels_cancel
@@ -31,6 +31,7 @@ from core.models import (
     Evaluation,
     Job,
     LedgerEntry,
+    LetterKind,
     Promotion,
     PromotionState,
     Rollout,
@@ -40,6 +41,8 @@ from core.models import (
 )
 from core.moderation.crashes import crash_streak, crashed_in
 from core.moderation.withdrawals import participants_withdraw, playing_rows
+from core.notices.letters import letter_write
+from core.people.access import access_changed, access_end
 from core.submissions.existing import WORK, submission_rebuild
 from core.submissions.notices import agent_quarantined
 from core.submissions.promotions import promotion_pass, promotions_review
@@ -83,14 +86,15 @@ def agent_enable(*, agent: Agent) -> None:
 
 
 def user_ban(*, user: User, reason: str) -> None:
-    """Close an account: its sessions end, its tokens are refused, its agents no longer take part. Raises Refused."""
+    """Close an account: sessions end, tokens are revoked, its agents no longer take part. Raises Refused."""
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if not locked.is_active:
             raise Refused("The account is already closed.")
-        User.objects.filter(pk=user.pk).update(
-            is_active=False, ban_reason=reason[:200], session_epoch=F("session_epoch") + 1
-        )
+        if user.email_confirmed_at is not None:
+            letter_write(kind=LetterKind.CLOSED, email=user.email)
+        access_end(user=user)
+        User.objects.filter(pk=user.pk).update(is_active=False, ban_reason=reason[:200])
         # Nothing new can begin, because uploads lock the owner's row.
         working = _agents_with_jobs(locked, state__in=OPEN)
         playing = set(playing_rows(locked.agents.all()).values_list("submission__agent", flat=True))
@@ -105,7 +109,7 @@ def user_ban(*, user: User, reason: str) -> None:
 
 
 def user_unban(*, user: User) -> None:
-    """Open an account again: stopped work continues, except duels; sessions stay ended. Raises Refused."""
+    """Open an account again, without sessions and tokens: stopped work continues, except duels. Raises Refused."""
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if locked.is_active:
@@ -113,6 +117,8 @@ def user_unban(*, user: User) -> None:
         if locked.is_deleted:
             raise Refused("Its owner has deleted this account, so it cannot be opened again.")
         User.objects.filter(pk=user.pk).update(is_active=True, ban_reason="")
+        user.refresh_from_db()
+        access_changed(user=user, title="The organisers opened your account again")
         stopped = _agents_with_jobs(locked, cancel_code=CancelCode.OWNER_BANNED)
         _go_on([agent_lock(pk) for pk in sorted(stopped)], CancelCode.OWNER_BANNED)
         repository_review()

@@ -66,8 +66,8 @@ def _mails(row: Letter) -> list[Callable[[], EmailMessage]]:
         return [partial(_reset, user) for user in people if not user.is_system and _may_have_password(user)]
     if row.kind == LetterKind.INVITATION:
         return [partial(_invitation, user) for user in User.objects.filter(email__iexact=row.email) if _is_new(user)]
-    if row.kind == LetterKind.EMAIL_CHANGED:
-        return [partial(_changed, row.email)]
+    if row.kind in (LetterKind.EMAIL_CHANGED, LetterKind.CLOSED):
+        return [partial(_changed if row.kind == LetterKind.EMAIL_CHANGED else _closed, row.email)]
     return [partial(_confirmation, address) for address in _unconfirmed(row.email)]
 
 
@@ -92,6 +92,11 @@ def _unconfirmed(email: str) -> list[EmailAddress]:
     return list(rows.select_related("user"))
 
 
+def _life() -> str:
+    """Return how long a link to choose a password works, in words."""
+    return f"{settings.PASSWORD_RESET_TIMEOUT // 3600} hours"
+
+
 def _password_link(user: User) -> str:
     token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(user)
     return absolute(page("password_reset", user_pk_to_url_str(user), token))
@@ -101,27 +106,30 @@ def _invitation(user: User) -> EmailMessage:
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: your account",
         body=f"Hello,\n\nthe organisers of {settings.SITE_NAME} have made an account for you. Its user name is "
-        f"{user.username}.\n\nChoose a password here:\n\n{_password_link(user)}\n\nThe link works once and only for a "
-        f"short time. Later, ask for a new one here:\n\n{absolute(page('password_reset_begin'))}\n\n"
+        f"{user.username}.\n\nChoose a password here:\n\n{_password_link(user)}\n\nThe link works once, for "
+        f"{_life()}. Later, ask for a new one here:\n\n{absolute(page('password_reset_begin'))}\n\n"
         "If you do not want an account, do nothing.\n",
         to=[user.email],
     )
 
 
 def _reset(user: User) -> EmailMessage:
+    # A stranger may have chosen the name, with another person's address.
+    whose = user.username if user.email_confirmed_at is not None else "your account"
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: choose a new password",
-        body=f"This link lets you choose a new password for {user.username}:\n\n{_password_link(user)}\n\n"
-        "If you did not ask for it, do nothing: the link works once and only for a short time.\n",
+        body=f"This link lets you choose a new password for {whose}:\n\n{_password_link(user)}\n\n"
+        f"If you did not ask for it, do nothing: the link works once, for {_life()}.\n",
         to=[user.email],
     )
 
 
 def _confirmation(address: EmailAddress) -> EmailMessage:
+    # Without the user name, which may be the text of a stranger who typed this address.
     link = absolute(page("email_confirm", EmailConfirmationHMAC(address).key))
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: confirm your address",
-        body=f"Hello {address.user.username},\n\nplease confirm that this is your address:\n\n{link}\n\n"
+        body=f"Hello,\n\nplease confirm that this is your address:\n\n{link}\n\n"
         f"The link works for {settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS} days. Until then the arena mails "
         "this address nothing else. If you have no account here, do nothing: the address was probably mistyped.\n",
         to=[address.email],
@@ -133,5 +141,15 @@ def _changed(email: str) -> EmailMessage:
         subject=f"{settings.SITE_NAME}: another address",
         body=f"Hello,\n\nyour account at {absolute('')} has another e-mail address now; this one no longer opens it. "
         "If you did not change it, tell the organisers at once.\n",
+        to=[email],
+    )
+
+
+def _closed(email: str) -> EmailMessage:
+    user = User.objects.filter(email__iexact=email, is_active=False).first()
+    reason = f" The reason: {user.ban_reason}" if user is not None and user.ban_reason else ""
+    return EmailMessage(
+        subject=f"{settings.SITE_NAME}: your account is closed",
+        body=f"Hello,\n\nthe organisers have closed your account at {absolute('')}.{reason}\n",
         to=[email],
     )

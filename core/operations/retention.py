@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.core.files.storage import default_storage
@@ -27,6 +28,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.states import OPEN
 from core.models import (
     LADDER,
+    AccountEvent,
     Alarm,
     Delivery,
     DeliveryState,
@@ -73,7 +75,7 @@ MESSAGE_DAYS = 30
 RATING_DAYS = 30
 """Days for which every moment of a rating's history is kept; after that, only the last one of each day is."""
 NOTICE_DAYS = 90
-"""Days for which read notices, and deliveries to webhooks, are kept."""
+"""Days for which read notices, deliveries to webhooks, and what happened to accounts are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
         ("recorded rollouts", settings.KEEP_DAYS["rollouts"], _rollouts),
         ("images", settings.KEEP_DAYS["images"], _images),
         ("ended sessions", SESSION_DAYS, _sessions),
+        ("logins and changes of accounts", NOTICE_DAYS, _events),
         ("messages", MESSAGE_DAYS, _messages),
         ("ratings of the past", RATING_DAYS, _ratings),
         ("notices", NOTICE_DAYS, _notices),
@@ -195,6 +198,15 @@ def _images(before: datetime, now: datetime, dry_run: bool) -> int:
 
 def _sessions(before: datetime, now: datetime, dry_run: bool) -> int:
     rows = Session.objects.filter(expire_date__lt=before)
+    if dry_run:
+        return rows.count()
+    count = rows.delete()[0]
+    UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
+    return count
+
+
+def _events(before: datetime, now: datetime, dry_run: bool) -> int:
+    rows = AccountEvent.objects.filter(at__lt=before)
     return rows.count() if dry_run else rows.delete()[0]
 
 

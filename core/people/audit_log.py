@@ -1,20 +1,24 @@
-"""Records what organisers do in the audit log."""
+"""Records what organisers do in the audit log, and what happens to every account in the site's log, for its owner."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
+from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from arena_kit.log_context import bound_fields
 from core.addresses import client_address
-from core.models import AuditEntry, User
+from core.models import AccountEvent, AuditEntry, User
 
+logger = logging.getLogger("arena.accounts")
 Changes = dict[str, list[Any]]
 SECRET_WORDS = ("password", "token", "secret", "digest", "key")
 HIDDEN = "(not shown)"
@@ -22,6 +26,7 @@ HIDDEN = "(not shown)"
 LONG = frozenset({"log", "episodes", "metrics", "seeds", "result", "args", "kwargs", "data", "extra_data"})
 TEXT_LIMIT = 500
 LENGTHS = {field.name: field.max_length for field in AuditEntry._meta.concrete_fields}
+DEVICE_LIMIT = AccountEvent._meta.get_field("device").max_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +56,52 @@ def operator_of(
 
 def account_record(
     request: HttpRequest,
-    user: User,
+    user: User | None,
     action: str,
     *,
     row: Model | None = None,
     note: str = "",
+    method: str = "",
     channel: AuditEntry.Channel = AuditEntry.Channel.SITE,
     is_known: bool = True,
 ) -> None:
-    """Record what an organiser does, or a stranger tries, with the organiser's own account; other accounts are ignored.
+    """Record what a person does, or a stranger tries, with an account, and for an organiser's account in the audit log.
 
-    row: the object, if it is not the account itself. is_known: False when the person is not authenticated.
+    user: None when no account has the name that was typed. row: the object, if it is not the account itself. method:
+    the proof of the login, such as `password`. is_known: False when the person is not authenticated.
     """
-    if user.is_staff:
+    account_note(request, user, action, method=method, is_known=is_known)
+    if user is not None and user.is_staff:
         operator = operator_of(request, channel, user if is_known else AnonymousUser())
         audit_record(operator=operator, action=action, row=row or user, note=note)
+
+
+def account_note(
+    request: HttpRequest, user: User | None, action: str, *, method: str = "", is_known: bool = True
+) -> None:
+    """Note what happens to an account in the site's log and for its owner. Arguments as of `account_record`."""
+    address = client_address(request.META)
+    about = {"account": user.pk if user else None, "login_by": method, "outcome": "done" if is_known else "refused"}
+    logger.info("Account: %s", action, extra={**about, "address": address})
+    if user is not None:
+        device = storable(request.META.get("HTTP_USER_AGENT", ""))[:DEVICE_LIMIT]
+        AccountEvent.objects.create(
+            user=user, action=action, method=method, is_refused=not is_known, address=address, device=device
+        )
+
+
+@contextmanager
+def acting(
+    request: HttpRequest, *, owner_id: int | None, action: str, row: Model, channel: AuditEntry.Channel
+) -> Iterator[None]:
+    """Do something to a person's thing in one transaction with its entry in the audit log; one's own needs no entry.
+
+    owner_id: whose thing it is; None for what belongs to all.
+    """
+    with transaction.atomic():
+        yield
+        if owner_id is None or owner_id != request.user.pk:
+            audit_record(operator=operator_of(request, channel), action=action, row=row)
 
 
 def audit_record(

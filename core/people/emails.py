@@ -13,8 +13,9 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import ApiToken, LetterKind, User
+from core.models import LetterKind, User
 from core.notices.letters import letter_write
+from core.people.access import access_changed, access_end
 
 OF_ANOTHER = "This address belongs to another account. Log in to that one, or choose a new password for it."
 
@@ -47,6 +48,8 @@ def _email_set(*, user: User, email: str) -> None:
             user.email = email if is_new else user.email
             user.email_confirmed_at = timezone.now()
             user.save(update_fields=["email", "email_confirmed_at"])
+        if is_new:
+            access_changed(user=user, title="Your account has another e-mail address")
 
 
 def email_change_begin(*, user: User, email: str) -> EmailAddress:
@@ -67,12 +70,18 @@ def email_change_end(*, user: User) -> None:
     EmailAddress.objects.filter(user=user).exclude(email=user.email.lower()).delete()
 
 
-def email_changed_by_organiser(*, user: User) -> None:
-    """Ask for confirmation of the address that an organiser gave to an account, as for the first one."""
+def email_changed_by_organiser(*, user: User, before: User) -> None:
+    """Ask for confirmation of the address that an organiser gave to an account, as for the first one.
+
+    before: the account with its old address, which is told.
+    """
     with transaction.atomic():
+        if before.email_confirmed_at is not None:
+            letter_write(kind=LetterKind.EMAIL_CHANGED, email=before.email)
         EmailAddress.objects.filter(user=user).delete()
         user.email_confirmed_at = None
         user.save(update_fields=["email_confirmed_at"])
+        access_changed(user=user, title="An organiser has given your account another e-mail address")
         letter_write(kind=LetterKind.CONFIRM_EMAIL, email=user.email)
 
 
@@ -86,7 +95,7 @@ def email_proved(*, user: User) -> None:
     """
     with transaction.atomic():
         if user.email_confirmed_at is None and not user.is_staff:
-            ApiToken.objects.filter(owner=user).delete()
+            access_end(user=user)
             Authenticator.objects.filter(user=user).delete()
             SocialAccount.objects.filter(user=user).delete()
         email_confirmed(user=user, email=user.email)

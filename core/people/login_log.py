@@ -1,10 +1,11 @@
-"""Records logins to organisers' accounts, including failed ones, and the providers that are added to them."""
+"""Records logins, including failed ones, and the providers that are added to accounts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from allauth.account.internal.flows.login import get_authentication_records
 from allauth.core import context
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.signals import user_logged_in, user_login_failed
@@ -12,13 +13,17 @@ from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
-from core.models import User
+from core.models import AccountEvent, User
 from core.people.audit_log import account_record
+from core.people.sessions import session_begin
+
+METHOD_LIMIT = AccountEvent._meta.get_field("method").max_length
 
 
 @receiver(user_logged_in)
 def _on_login(request: HttpRequest, user: User, **_: object) -> None:
-    account_record(request, user, "log_in")
+    session_begin(request, user)
+    account_record(request, user, "log_in", method=_shown(request, user))
 
 
 # Before the row is saved: a login that cannot be written down is not added.
@@ -33,9 +38,15 @@ def _on_provider(instance: SocialAccount, **_: object) -> None:
 def _on_failure(credentials: Mapping[str, Any], request: HttpRequest | None = None, **_: object) -> None:
     if request is None or _is_refused_unseen(request):
         return
-    user = User.objects.filter(email__iexact=credentials.get("username") or "", is_staff=True).first()
-    if user is not None:
-        account_record(request, user, "log_in_failed", note="Wrong password, or a closed account.", is_known=False)
+    user = User.objects.filter(email__iexact=credentials.get("username") or "").first()
+    note = "Wrong password, or a closed account."
+    account_record(request, user, "log_in_failed", note=note, method="password", is_known=False)
+
+
+def _shown(request: HttpRequest, user: User) -> str:
+    """Return how a session has shown whose it is, such as `password, totp`."""
+    records = get_authentication_records(request, user)
+    return ", ".join(str(one.get("provider") or one.get("type") or one["method"]) for one in records)[:METHOD_LIMIT]
 
 
 def _is_refused_unseen(request: HttpRequest) -> bool:

@@ -6,6 +6,7 @@ and wrong codes are counted for both together.
 
 from __future__ import annotations
 
+import secrets
 import time
 from math import ceil
 from typing import Any
@@ -15,7 +16,9 @@ from django.conf import settings
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import ApiToken, User
+from core.models import LetterKind, User
+from core.notices.letters import letter_write
+from core.people.second_factor_selectors import has_second_factor
 
 TOTP_DIGITS = 6
 STEP_SECONDS = 30
@@ -47,12 +50,18 @@ def second_factor_check(*, user: User, code: str) -> Authenticator:
     raise Refused(WRONG_CODE, field="code")
 
 
-def password_tokens_revoke(*, user: User) -> None:
-    """Revoke an account's API tokens when it gets its first second factor.
+def second_factor_lost(*, user: User) -> None:
+    """Let a person whose second factors organisers have removed choose another password, by a link that is mailed.
 
-    From then on the password alone does not open the account, and a thief of the password may have made tokens before.
+    The old password opens nothing any more: alone it would open the account now, and its thief may be waiting.
     """
-    ApiToken.objects.filter(owner=user).delete()
+    if has_second_factor(user):
+        return
+    with transaction.atomic():
+        Authenticator.objects.filter(user=user).delete()
+        user.set_password(secrets.token_urlsafe())
+        user.save(update_fields=["password"])
+        letter_write(kind=LetterKind.PASSWORD_RESET, email=user.email)
 
 
 def _checked(row: Authenticator, code: str) -> tuple[Authenticator, bool]:

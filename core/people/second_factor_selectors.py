@@ -11,6 +11,8 @@ from core.models import User
 
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 """The kinds of second factors. Recovery codes exist only beside one."""
+WITHOUT = "without_factor"
+"""The place in a session for the session epoch at which its account had no second factor."""
 
 
 def has_second_factor(user: User) -> bool:
@@ -25,15 +27,21 @@ def second_factor_shown(request: HttpRequest) -> bool:
 
 
 def second_factor_missing(request: HttpRequest) -> bool:
-    """Return whether an organiser's session lacks the second factor that it needs.
+    """Return whether a session has not shown the second factor of its account.
 
-    If every organiser must have one, an organiser without one lacks it too. Other people show it at the login, so
-    their sessions are complete.
+    If every organiser must have one, an organiser without one lacks it too.
     """
     user = request.user
-    if not isinstance(user, User) or not user.is_staff or second_factor_shown(request):
+    if not isinstance(user, User) or second_factor_shown(request):
         return False
-    return bool(settings.REQUIRE_STAFF_TOTP) or has_second_factor(user)
+    if user.is_staff and settings.REQUIRE_STAFF_TOTP:
+        return True
+    # Asked once in a session: a factor that is added later changes the number, and ends the session.
+    if request.session.get(WITHOUT) != user.session_epoch:
+        if has_second_factor(user):
+            return True
+        request.session[WITHOUT] = user.session_epoch
+    return False
 
 
 def recovery_code_count(user: User) -> int:

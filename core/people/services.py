@@ -109,10 +109,11 @@ def profile_save(*, user: User, fields: Collection[str]) -> None:
     """Save what an organiser has changed about a person; a new address has to be confirmed. Raises Refused."""
     if "username" in fields and (problem := username_problem(user.username)):
         raise Refused(problem, field="username")
+    before = User.objects.get(pk=user.pk)
     with transaction.atomic():
         user.save(update_fields=fields)
         if "email" in fields:
-            email_changed_by_organiser(user=user)
+            email_changed_by_organiser(user=user, before=before)
 
 
 def quotas_save(*, user: User, is_exempt: bool, quotas: Mapping[str, int | None]) -> None:

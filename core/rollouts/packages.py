@@ -22,6 +22,7 @@ from core.jobs.written import written_once
 from core.models import Environment, EnvironmentKind, JobFault, JobState, Package, PackageBuild, User
 from core.models.environment import Play
 from core.models.package import package_name
+from core.people.audit_log import Operator, audit_record
 from core.rollouts.acceptance import acceptance_begin
 from core.rollouts.permissions import may_upload_packages
 from core.rollouts.reading import site_limits
@@ -35,9 +36,16 @@ MOST_SEEDS = 20
 
 
 def package_upload(
-    *, owner: User, archive: UploadedFile[bytes], is_public: bool = False, note: str = ""
+    *,
+    owner: User,
+    archive: UploadedFile[bytes],
+    is_public: bool = False,
+    note: str = "",
+    operator: Operator | None = None,
 ) -> tuple[Package, bool]:
     """Store a package, with its tasks, and let it be built; return it and whether it is new. Raises Refused.
+
+    operator: who sends it, for the audit log.
 
     The same zip sent twice is one package. A slug that the arena does not know makes a new application.
     """
@@ -76,6 +84,8 @@ def package_upload(
                     allow_duplicates=False,
                 )
             package_build_ensure(package=package, seed=0)
+            if operator is not None:
+                audit_record(operator=operator, action="upload", row=package)
     finally:
         # A cut connection can raise after the commit: then a row names the file, and it stays.
         with suppress(Error):

@@ -18,6 +18,7 @@ from arena_kit.rollout.values.strict_json import Flaw, NotJson
 from core.errors import Refused
 from core.jobs.locks import name_lock
 from core.models import Environment, Package, Task, TaskFile, TaskSplit, User
+from core.people.audit_log import Operator, audit_record
 from core.people.rights import may
 from core.rollouts.acceptance import acceptance_begin
 from core.rollouts.permissions import answers_visible, check_may_ask, task_visible
@@ -37,11 +38,18 @@ class Uploaded:
     written: tuple[Task, ...]
 
 
-def tasks_upload(*, owner: User, environment: Environment, data: bytes, allow_duplicates: bool = False) -> Uploaded:
+def tasks_upload(
+    *,
+    owner: User,
+    environment: Environment,
+    data: bytes,
+    allow_duplicates: bool = False,
+    operator: Operator | None = None,
+) -> Uploaded:
     """Read a `tasks.json` and write what is new in it; wrong tasks are skipped with reasons. Raises Refused.
 
     Members revise their own tasks, organisers those of the organisers. The tasks of organisers are tested at once,
-    those of members on request.
+    those of members on request. operator: who sends it; organisers' tasks rank agents, so the audit log has them.
     """
     check_may_ask(owner)
     if not environment.is_app:
@@ -60,6 +68,8 @@ def tasks_upload(*, owner: User, environment: Environment, data: bytes, allow_du
         package = newest_package(environment)
         if uploaded.written and package is not None:
             acceptance_begin(package=package)
+        if operator is not None and uploaded.file.by_organiser:
+            audit_record(operator=operator, action="upload_tasks", row=uploaded.file)
     return uploaded
 
 

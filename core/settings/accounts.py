@@ -1,18 +1,27 @@
 """Accounts: how people log in, passwords and what is done about guesses of them."""
 
 from datetime import timedelta
+from typing import Any
 
 from core.settings.base import SITE_NAME, env
 from core.settings.login_providers import login_providers
 from core.settings.security import HTTPS
 
 AUTH_USER_MODEL = "core.User"
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "core.people.backend.AccountBackend"]
 LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "account_login", "web:home", "web:home"
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
-    for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
+AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
+    # The list of broken passwords has those of ten characters and more.
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    *(
+        {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
+        for name in ("UserAttributeSimilarity", "CommonPassword", "NumericPassword")
+    ),
+    {"NAME": "core.people.passwords.BrokenPasswordValidator"},
+    {"NAME": "core.people.passwords.SiteNameValidator"},
 ]
+# Links to choose a password work for so long; the mails say it.
+PASSWORD_RESET_TIMEOUT = 12 * 3600
 SUPERUSER_EMAIL = env.text("SUPERUSER_EMAIL")
 SUPERUSER_PASSWORD = env.secret("SUPERUSER_PASSWORD")
 # Organisers must log in with a second factor (a passkey, or a code from an app), on every kind of access.
@@ -64,7 +73,7 @@ ACCOUNT_FORMS = {
     "reset_password": "web.people.forms.PasswordResetForm",
     "reset_password_from_key": "web.people.forms.NewPasswordForm",
     "set_password": "web.people.forms.NewPasswordForm",
-    "change_password": "django.contrib.auth.forms.PasswordChangeForm",
+    "change_password": "web.people.forms.ChangePasswordForm",
     "add_email": "web.people.forms.EmailForm",
     "reauthenticate": "web.people.forms.PasswordForm",
 }

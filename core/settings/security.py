@@ -21,6 +21,11 @@ SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+# Browsers take a cookie of such a name only over HTTPS and from this host, not from a neighbour below the same domain.
+_HOST = "__Host-" if HTTPS else ""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_HOST}sessionid", f"{_HOST}csrftoken"
+# Messages would otherwise travel in a cookie of their own.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 # Everything comes from this site. Pages generate the pictures of matches: data: and blob:.
 CONTENT_SECURITY_POLICY: dict[str, Any] = {

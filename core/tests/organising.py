@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.messages import get_messages
+from django.contrib.messages.storage.session import SessionStorage
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
@@ -33,7 +34,10 @@ def act(client: Client, action: str, *rows: Model, **data: str) -> list[str]:
     response = client.post(address, form)
     assert response.status_code == 302
     said = [str(message) for message in get_messages(response.wsgi_request)]
-    client.cookies.pop("messages", None)  # as if they had been read
+    # As if they had been read.
+    session = client.session
+    session.pop(SessionStorage.session_key, None)
+    session.save()
     return said
 
 

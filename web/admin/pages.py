@@ -5,6 +5,7 @@ from __future__ import annotations
 from allauth.account.models import EmailAddress, EmailConfirmation
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
+from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib import admin
@@ -15,7 +16,16 @@ from web.admin.tables import GROUPS
 from web.admin.users import UserAdmin
 
 # Addresses are changed on the page of their user. Providers come from LOGIN_PROVIDERS, and no token of theirs is kept.
-OTHERS = (Authenticator, EmailAddress, EmailConfirmation, SocialAccount, SocialApp, SocialToken, AccessAttempt)
+OTHERS = (
+    Authenticator,
+    EmailAddress,
+    EmailConfirmation,
+    SocialAccount,
+    SocialApp,
+    SocialToken,
+    AccessAttempt,
+    UserSession,
+)
 """Models whose pages of other packages are replaced or left out."""
 
 for model in OTHERS:

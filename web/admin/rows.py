@@ -8,14 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from core.errors import Refused
 from core.models import Job, User
 from core.people.rights import SUPERUSER, may
+from core.people.second_factor import second_factor_lost
 from web.organise.editors import EDITORS, Editor
 from web.organise.job_sheets import job_address
 from web.organise.sheets import BY_KIND
@@ -73,8 +76,18 @@ class Rows(ModelAdmin):
             sentence = self.editor.saved(form, request.user)
         except Refused as refusal:
             raise PermissionDenied(f"Nothing was saved. {refusal}") from None
-        if sentence:
+        if sentence and change:
             self.message_user(request, sentence, messages.WARNING)
+        elif sentence:
+            # For the answer to the form alone: it may hold a secret.
+            request._saved_sentence = sentence  # type: ignore[attr-defined]
+
+    def response_add(self, request: HttpRequest, obj: Model, post_url_continue: str | None = None) -> HttpResponse:
+        sentence = getattr(request, "_saved_sentence", "")
+        if not sentence or self.editor is None:
+            return super().response_add(request, obj, post_url_continue)
+        context = {"title": f"{obj} is saved", "sentence": sentence, "back": self.editor.back, "tab": self.editor.tab}
+        return render(request, "web/organise/saved.html", context)
 
     def view_on_site(self, obj: Any) -> str | None:
         """Return the organisers' page of a job, and the page of everybody of a row that a list of theirs has."""
@@ -90,6 +103,11 @@ class Opening(Rows):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return may(request.user, SUPERUSER)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        super().delete_model(request, obj)
+        if isinstance(obj, Authenticator):
+            second_factor_lost(user=obj.user)
 
 
 class SeedLists(Rows):

@@ -7,6 +7,7 @@ from allauth.socialaccount.models import SocialAccount
 from axes.models import AccessAttempt
 
 from core.models import (
+    AccountEvent,
     Agent,
     Alarm,
     Analysis,
@@ -160,7 +161,9 @@ GROUPS: tuple[tuple[str, str, tuple[Table | str, ...]], ...] = (
         "auth.group",
         Table(InviteLink, "name team tournament account_count most_accounts expires_at created_by", "name team",
               related="tournament__environment created_by", date="created_at"),
-        Table(ApiToken, "name owner scope hint created_at expires_at last_used_at",
+        Table(AccountEvent, "at user action method is_refused address device", "user__username user__email =address",
+              "is_refused action", related="user", date="at"),
+        Table(ApiToken, "name owner scope hint created_at expires_at last_used_at last_used_address",
               "name owner__username owner__email", related="owner", hidden="digest"),
         Table(Authenticator, "user type created_at last_used_at", "user__username user__email", "type", related="user",
               hidden="data", base=Opening),

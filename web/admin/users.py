@@ -1,17 +1,18 @@
-"""Accounts: their rights and passwords, which superusers set here. All else about people is done under Organise."""
+"""Accounts: their rights, which superusers set here. All else about people is done under Organise."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from django import forms
 from django.contrib.auth import admin as auth
-from django.db import transaction
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from core.models import User
+from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
-from core.people.emails import email_changed_by_organiser
+from core.notices.letters import letter_write
 from core.people.rights import SUPERUSER, may
 
 if TYPE_CHECKING:
@@ -35,10 +36,11 @@ class UserAdmin(BaseUserAdmin):
     date_hierarchy = "date_joined"
     ordering = ("username",)
     fieldsets = (
-        ("Password and rights", {"fields": ("password", *RIGHTS)}),
+        ("Rights", {"fields": RIGHTS}),
         ("Set under Organise", {"fields": (*PROFILE, *FACTS)}),
     )
-    add_fieldsets = ((None, {"fields": (*PROFILE, "usable_password", "password1", "password2")}),)
+    add_form = forms.ModelForm
+    add_fieldsets = ((None, {"fields": PROFILE, "description": "A link to choose a password is mailed."}),)
 
     def view_on_site(self, obj: User) -> str:
         return reverse("web:organise_person", args=[obj.pk])
@@ -56,12 +58,12 @@ class UserAdmin(BaseUserAdmin):
         return False  # an account is closed under Organise, because its results are part of others' history
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002  (Django's name)
-        # One transaction with the entry in the audit log; Django has one on its other pages, but not here.
-        with transaction.atomic():
-            return super().user_change_password(request, id, form_url)
+        raise PermissionDenied("People choose their passwords themselves. Mail a link for a new one under Organise.")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Ask the owner of a new account to confirm its address."""
+        """Mail the owner of a new account a link to choose a password."""
+        if not change:
+            obj.set_unusable_password()
         super().save_model(request, obj, form, change)
         if not change:
-            email_changed_by_organiser(user=obj)
+            letter_write(kind=LetterKind.INVITATION, email=obj.email)

@@ -11,6 +11,7 @@ from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
+from core.addresses import client_address
 from core.models import ApiToken, User
 from core.people.second_factor_selectors import has_second_factor
 from core.people.tokens import token_find
@@ -48,7 +49,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return None
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise AuthenticationFailed(BAD_HEADER)
-        row = token_find(token, now=timezone.now())
+        row = token_find(token, now=timezone.now(), address=client_address(request.META))
         if row is None:
             raise AuthenticationFailed(BAD_TOKEN)
         if row.owner.is_staff and settings.REQUIRE_STAFF_TOTP and not has_second_factor(row.owner):

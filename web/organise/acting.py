@@ -12,7 +12,8 @@ from django.http import HttpRequest
 
 from core.errors import Refused
 from core.jobs.states import IllegalTransition, StaleJob
-from core.models import AuditEntry
+from core.models import ApiToken, AuditEntry, User
+from core.people.access import access_told
 from core.people.audit_log import Changes, audit_record, operator_of, row_changes, row_values
 from web.organise.action import OrganiserAction, OrganiserAnswer, refused, said
 
@@ -21,6 +22,15 @@ def record(request: HttpRequest, action: str, row: Model, note: str = "", change
     """Record in the audit log what an organiser does on the site."""
     operator = operator_of(request, AuditEntry.Channel.SITE)
     audit_record(operator=operator, action=action, row=row, note=note, changes=changes)
+
+
+def tell(request: HttpRequest, row: Model, sentence: str) -> None:
+    """Tell the owner of an account what an organiser did to it. sentence: with the row as its subject."""
+    owner = row if isinstance(row, User) else row.owner if isinstance(row, ApiToken) else None
+    if owner is not None and owner.pk != request.user.pk:
+        what = "Your account" if isinstance(row, User) else f"Your API token {row}"
+        title = f"{what} {sentence.rstrip('.')}"
+        access_told(user=owner, title=title, text=f"{title}. An organiser did this; ask them if you wonder why.")
 
 
 def act(request: HttpRequest, action: OrganiserAction[Any], rows: Iterable[Model], answer: OrganiserAnswer) -> None:
@@ -44,6 +54,7 @@ def _act(request: HttpRequest, action: OrganiserAction[Any], row: Model, answer:
             changes = row_changes(row, before)
             row.pk = key
             record(request, action.name, row, sentence + reason, changes)
+            tell(request, row, sentence)
     except (Refused, IllegalTransition, StaleJob) as error:
         sentence = refused(error)
         record(request, action.name, row, sentence + reason)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from core.errors import Refused
-from web.organise.acting import record
+from web.organise.acting import record, tell
 from web.organise.audits import form_changes
 from web.organise.editors import EDITORS, Editor
 from web.organise.forms import PartedForm, zoned
@@ -42,23 +42,33 @@ def _page(request: HttpRequest, editor: Editor, form: PartedForm) -> HttpRespons
     """Save the form, or show it with what is wrong."""
     is_new = form.instance.pk is None
     title = f"Add a {editor.model._meta.verbose_name}" if is_new else f"Change {form.instance}"
-    if form.is_valid() and _saved(request, editor, form):
+    if form.is_valid() and (sentence := _saved(request, editor, form)) is not None:
+        said = f"{form.instance} is saved"
+        if sentence and is_new:
+            # In this answer alone, which no cache keeps: it may hold a secret.
+            shown = {"title": said, "sentence": sentence, "back": editor.back, "tab": editor.tab}
+            return render(request, "web/organise/saved.html", shown)
+        (messages.warning if sentence else messages.success)(request, f"{said}. {sentence}".strip())
         return redirect(editor.back)
     context = {"form": form, "title": title, "about": editor.about, "back": editor.back, "tab": editor.tab}
     return render(request, "web/organise/change.html", context, status=422 if form.errors else 200)
 
 
-def _saved(request: HttpRequest, editor: Editor, form: PartedForm) -> bool:
-    """Save a valid form with its entry in the audit log; return False for a refusal, which the form shows."""
+def _saved(request: HttpRequest, editor: Editor, form: PartedForm) -> str | None:
+    """Save a valid form with its entry in the audit log; return a sentence that has to be shown, mostly none.
+
+    None is a refusal, which the form shows.
+    """
     is_new = form.instance.pk is None
     try:
         with transaction.atomic():
             sentence = editor.saved(form, organiser(request))
             record(request, "add" if is_new else "change", form.instance, changes=form_changes(form, ()))
+            names = ", ".join(str(form.fields[name].label or name).lower() for name in form.changed_data)
+            tell(request, form.instance, f"was changed: {names}")
     except Refused as refusal:
         if is_new:
             form.instance.pk = None
         refuse(form, refusal)
-        return False
-    (messages.warning if sentence else messages.success)(request, f"{form.instance} is saved. {sentence}".strip())
-    return True
+        return None
+    return sentence

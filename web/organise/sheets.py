@@ -146,6 +146,7 @@ SHEETS = (
             MADE,
             Column("Expires", "expires_at", "moment"),
             Column("Last used", "last_used_at", "moment"),
+            Column("From", "last_used_address"),
         ),
         search=("name", "owner__username", "=owner__email"),
         environment="",

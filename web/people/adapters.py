@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 SESSION_HASH = "account_login_hash"
 """In a session that still has to show a second factor: the session hash of the account at the first step."""
+UNKNOWN_ADDRESS = "0.0.0.0"
 AGAIN = "Log out and log in again. You can do this within 15 minutes of logging in."
 SENTENCES = {
     "account/messages/email_confirmed.txt": "Your e-mail address is confirmed.",
@@ -127,7 +128,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return reverse("web:profile")
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        return client_address(request.META)
+        return client_address(request.META) or UNKNOWN_ADDRESS
 
     def add_message(
         self,

@@ -13,9 +13,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from core.models import User
 from core.people.audit_log import account_record
 from core.people.emails import email_address_ensure, email_change_end
+from web.people.login_views import AsksForTokens
 
 
-class EmailConfirm(ConfirmEmailView):
+class EmailConfirm(AsksForTokens, ConfirmEmailView):
     """Confirm an e-mail address by the link sent to it. GET changes nothing, because programs open links too."""
 
     template_name = "web/people/confirm.html"

@@ -39,7 +39,9 @@ class CodeForm(forms.Form):
         try:
             self.authenticator: Authenticator = second_factor_check(user=self.user, code=code)
         except Refused as refusal:
-            account_record(context.request, self.user, "log_in_failed", note="Wrong code.", is_known=False)
+            account_record(
+                context.request, self.user, "log_in_failed", note="Wrong code.", method="code", is_known=False
+            )
             raise ValidationError(str(refusal)) from None
         return code
 

@@ -12,14 +12,14 @@ from allauth.account.internal.flows.email_verification import add_email_verifica
 from allauth.account.internal.flows.login import perform_password_login
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.models import EmailAddress, Login
+from allauth.core import context
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.forms import DisconnectForm as BaseDisconnectForm
 from allauth.socialaccount.models import SocialAccount, SocialLogin
-from allauth.socialaccount.signals import social_account_removed
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -30,8 +30,17 @@ from django.utils.crypto import constant_time_compare
 from core.models import InviteLink, LetterKind, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
+from core.people.backend import closed_account
 from core.people.emails import email_change_begin, email_confirmed
-from core.people.services import MAIL_TAKEN, NAME_TAKEN, email_stored, user_create, username_problem
+from core.people.services import (
+    MAIL_TAKEN,
+    NAME_TAKEN,
+    email_stored,
+    user_authenticate,
+    user_create,
+    username_problem,
+)
+from core.people.tokens import USUAL_DAYS
 from core.tournaments.invite_links import user_create_by_link
 
 if TYPE_CHECKING:
@@ -116,7 +125,7 @@ class SignUpForm(NewAccountForm):
 
     password1 = forms.CharField(
         label="Password",
-        help_text="At least 8 characters, and not a common password.",
+        help_text="At least 10 characters, and none that is common or was stolen elsewhere.",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     password2 = forms.CharField(
@@ -173,9 +182,8 @@ class LoginForm(AuthenticationForm):
 
     def get_invalid_login_error(self) -> ValidationError:
         """Tell a person who knows the password of a closed account why it was closed."""
-        email, password = self.cleaned_data.get("username", ""), self.cleaned_data.get("password", "")
-        closed = User.objects.filter(email=email, is_active=False).exclude(ban_reason="").first()
-        if closed is not None and closed.check_password(password):
+        closed = closed_account(self.request)
+        if closed is not None and closed.ban_reason:
             return ValidationError(f"The organisers closed this account: {closed.ban_reason}", code="inactive")
         return super().get_invalid_login_error()
 
@@ -204,6 +212,16 @@ class NewPasswordForm(SetPasswordForm[User] if TYPE_CHECKING else SetPasswordFor
 
     def __init__(self, *args: Any, temp_key: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+
+
+class ChangePasswordForm(PasswordChangeForm[User] if TYPE_CHECKING else PasswordChangeForm):  # type: ignore[misc]
+    """Choose another password. A wrong old one counts like a wrong password at the login."""
+
+    def clean_old_password(self) -> str:
+        old: str = self.cleaned_data["old_password"]
+        if user_authenticate(request=context.request, email=self.user.email, password=old) != self.user:
+            raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
+        return old
 
 
 class PasswordForm(ReauthenticateForm):
@@ -242,9 +260,7 @@ class DisconnectForm(BaseDisconnectForm):
     def save(self) -> None:
         """Give it up, also where the arena no longer knows the provider, at which django-allauth fails."""
         raise_if_reauthentication_required(self.request, app="allauth.socialaccount")
-        row = self.cleaned_data["account"]
-        row.delete()
-        social_account_removed.send(sender=SocialAccount, request=self.request, socialaccount=row)
+        self.cleaned_data["account"].delete()
         messages.success(self.request, "You can no longer log in with this provider.")
 
 
@@ -289,9 +305,9 @@ class TokenForm(forms.Form):
     name = forms.CharField(max_length=50, help_text="What the token is for, such as the machine that uses it.")
     days = forms.TypedChoiceField(
         label="Valid for",
-        choices=[("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("0", "until I revoke it")],
-        coerce=lambda days: int(days) or None,
-        initial="90",
+        choices=[("30", "30 days"), ("90", "90 days"), ("365", "1 year")],
+        coerce=int,
+        initial=str(USUAL_DAYS),
     )
     scope = forms.TypedChoiceField(
         label="Opens",

@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from core.errors import Refused
 from core.links import tournament_address
-from core.models import User
+from core.models import ApiToken, User
+from core.people.access import KEEP
 from core.tournaments.invite_links import OVER, link_accept, link_find
 from web.site.forms import refuse
 
@@ -44,6 +45,17 @@ class SaysRefusal(HidesForm):
         except Refused as refusal:
             refuse(form, refusal)
             return self.form_invalid(form)  # type: ignore[attr-defined]
+
+
+class AsksForTokens:
+    """A page that changes who can log in: its form has a box with which the owner keeps the API tokens."""
+
+    request: HttpRequest
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        owner = getattr(self, "reset_user", None) or self.request.user
+        count = ApiToken.objects.filter(owner=owner.pk).count()
+        return {"keep": KEEP, "token_count": count, **super().get_context_data(**kwargs)}  # type: ignore[misc]
 
 
 class GoesOn:

@@ -22,7 +22,7 @@ from django.shortcuts import redirect
 from core.models import User
 from core.people.audit_log import account_record
 from core.people.emails import email_proved
-from web.people.login_views import GoesOn, HidesForm
+from web.people.login_views import AsksForTokens, GoesOn, HidesForm
 from web.site.logins import login_succeeded
 
 
@@ -43,7 +43,7 @@ class PasswordResetSent(PasswordResetDoneView):
     }
 
 
-class PasswordResetConfirm(PasswordResetFromKeyView):
+class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
     template_name = "web/people/form.html"
     extra_context = {"title": "Choose a new password", "button": "Save the password"}
 
@@ -65,7 +65,7 @@ class PasswordResetComplete(PasswordResetFromKeyDoneView):
     }
 
 
-class PasswordWritten(HidesForm):
+class PasswordWritten(AsksForTokens, HidesForm):
     """A page that changes a password, and notes it in the audit log of organisers."""
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
@@ -79,7 +79,7 @@ class PasswordChange(PasswordWritten, PasswordChangeView):
     template_name = "web/people/form.html"
     extra_context = {
         "title": "Change your password",
-        "lead": "This logs you out everywhere else. API tokens stay valid until you revoke them.",
+        "lead": "This logs you out everywhere else.",
         "button": "Save the password",
     }
 

@@ -17,8 +17,9 @@ from django.shortcuts import redirect, render
 from requests import RequestException
 
 from core.models import User
+from core.people.access import KEEP
 from core.people.audit_log import account_record
-from web.people.login_views import WithProviders
+from web.people.login_views import AsksForTokens, WithProviders
 
 logger = logging.getLogger(__name__)
 View = Callable[..., HttpResponseBase]
@@ -33,6 +34,9 @@ def with_provider(view: View) -> View:
 
     @wraps(view)
     def wrapper(request: HttpRequest, **names: str) -> HttpResponseBase:
+        if request.method == "POST" and request.user.is_authenticated:
+            # The form leads to the provider; the account changes when its owner comes back.
+            request.session[KEEP] = KEEP in request.POST
         try:
             response = view(request, **names)
         except SocialApp.DoesNotExist:
@@ -64,7 +68,7 @@ class Failed(LoginErrorView):
     }
 
 
-class Connections(WithProviders, ConnectionsView):
+class Connections(AsksForTokens, WithProviders, ConnectionsView):
     """Show the providers that open an account, add one or give one up."""
 
     template_name = "web/people/logins.html"

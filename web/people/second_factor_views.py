@@ -18,7 +18,6 @@ from allauth.mfa.webauthn.views import (
     RemoveWebAuthnView,
 )
 from django import forms
-from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.crypto import constant_time_compare
@@ -26,16 +25,10 @@ from django.utils.decorators import method_decorator
 from django.utils.safestring import mark_safe
 
 from core.models import AuditEntry, User
-from core.people.audit_log import audit_record, operator_of
-from core.people.second_factor import password_tokens_revoke
-from core.people.second_factor_selectors import has_second_factor, recovery_code_count
+from core.people.audit_log import account_note, audit_record, operator_of
+from core.people.second_factor_selectors import recovery_code_count
 from web.people.adapters import SESSION_HASH
-from web.people.login_views import GoesOn
-
-REVOKED = (
-    "Your earlier API tokens are revoked, because your password alone was enough to create them. Create new tokens for "
-    "the programs that need them."
-)
+from web.people.login_views import AsksForTokens, GoesOn
 
 
 # On the class, because the check of this class comes before that of django-allauth's.
@@ -82,21 +75,18 @@ class SecondFactor(IndexView):
         return {**super().get_context_data(**kwargs), "code_count": recovery_code_count(user), **_kinds(user)}
 
 
-class Written:
+class Written(AsksForTokens):
     """A page that changes the second factor, and notes it in the audit log."""
 
-    request: HttpRequest
     action: str
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         with transaction.atomic():
             response: HttpResponse = super().form_valid(form)  # type: ignore[misc]  # of the view beside it
             operator = operator_of(self.request, AuditEntry.Channel.SITE)
-            audit_record(operator=operator, action=self.action, row=self.user, note=self.note())
+            audit_record(operator=operator, action=self.action, row=self.user)
+            account_note(self.request, self.user, self.action)
         return response
-
-    def note(self) -> str:
-        return ""
 
     @property
     def user(self) -> User:
@@ -105,28 +95,15 @@ class Written:
 
 
 class Added(Written):
-    """A page that adds a factor: this session has shown it. The first one revokes the tokens of the password."""
-
-    is_first = False
-
-    def form_valid(self, form: forms.Form) -> HttpResponse:
-        self.is_first = not has_second_factor(self.user)
-        with transaction.atomic():
-            response = super().form_valid(form)
-            if self.is_first:
-                password_tokens_revoke(user=self.user)
-        # With a new key: people who know the old key gain nothing.
-        self.request.session.cycle_key()
-        latest = Authenticator.objects.filter(user=self.user, type=self.kind).latest("pk")
-        record_authentication(self.request, self.user, "mfa", id=latest.pk, type=latest.type)
-        if self.is_first:
-            messages.info(self.request, REVOKED)
-        return response
-
-    def note(self) -> str:
-        return "Earlier API tokens are revoked." if self.is_first else ""
+    """A page that adds a factor: this session has shown it."""
 
     kind: Authenticator.Type
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        response = super().form_valid(form)
+        latest = Authenticator.objects.filter(user=self.user, type=self.kind).latest("pk")
+        record_authentication(self.request, self.user, "mfa", id=latest.pk, type=latest.type)
+        return response
 
 
 class AppAdd(Added, ActivateTOTPView):
@@ -168,7 +145,7 @@ class PasskeyAdd(Added, AddWebAuthnView):
 class PasskeyRename(Written, EditWebAuthnView):
     template_name = "web/people/form.html"
     action = "rename_passkey"
-    extra_context = {"title": "Rename the passkey", "button": "Save"}
+    extra_context = {"title": "Rename the passkey", "button": "Save", "token_count": 0}
 
 
 class PasskeyRemove(Written, RemoveWebAuthnView):

@@ -19,7 +19,7 @@ from core.people.audit_log import account_record
 from core.people.second_factor import second_factor_check
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
-from core.people.tokens import MAX_DAYS, token_create, token_revoke
+from core.people.tokens import MAX_DAYS, USUAL_DAYS, token_create, token_revoke
 from web.api.base import Acting, checked, refusals
 from web.site.logins import login_succeeded
 from web.site.throttling import AccountThrottle, LoginAccountThrottle, LoginDayThrottle, LoginThrottle, StrangerThrottle
@@ -31,7 +31,7 @@ CODE_NEEDED = "This account has a second factor: send its code as `code` too."
 
 class TokenRequest(serializers.Serializer[Any]):
     email = serializers.CharField(max_length=254)
-    password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
+    password = serializers.CharField(max_length=4096, trim_whitespace=False, style={"input_type": "password"})
     code = serializers.CharField(
         max_length=32, default="", help_text="Code of the second factor, if the account has one, or a recovery code."
     )
@@ -39,9 +39,8 @@ class TokenRequest(serializers.Serializer[Any]):
     days = serializers.IntegerField(
         min_value=1,
         max_value=MAX_DAYS,
-        default=90,
-        allow_null=True,
-        help_text="Days until the token expires; null: never.",
+        default=USUAL_DAYS,
+        help_text="Days until the token expires.",
     )
     scope = serializers.ChoiceField(TokenScope.choices, default=TokenScope.API, help_text="The door that it opens.")
 
@@ -52,8 +51,9 @@ class TokenAnswer(serializers.Serializer[Any]):
     scope = serializers.ChoiceField(TokenScope.choices)
     hint = serializers.CharField(help_text="First characters of the token.")
     created_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True)
-    last_used_at = serializers.DateTimeField(allow_null=True, help_text="Accurate to the day.")
+    expires_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True, help_text="Accurate to some minutes.")
+    last_used_address = serializers.CharField()
 
 
 class NewTokenAnswer(TokenAnswer):
@@ -81,17 +81,15 @@ class TokenList(Acting):
         owner = user_authenticate(request=request._request, email=form["email"], password=form["password"])
         if owner is None:
             raise AuthenticationFailed(WRONG)
-        if has_factor := has_second_factor(owner):
+        if has_second_factor(owner):
             _code_check(request, owner, form["code"])
         login_succeeded(request._request, owner)
         with refusals(), transaction.atomic():
             wanted = {name: form[name] for name in ("name", "days", "scope")}
             row, token = token_create(owner=owner, now=timezone.now(), **wanted)
-            if not has_factor and has_second_factor(owner):
-                # The second factor was set up meanwhile, which revokes tokens made with the password alone.
-                raise AuthenticationFailed(CODE_NEEDED)
-            account_record(request, owner, "make_token", row=row, channel=API)
-        return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)
+            account_record(request, owner, "make_token", row=row, method="password", channel=API)
+        answer = NewTokenAnswer(row, context={"token": token})
+        return Response(answer.data, status=201, headers={"Cache-Control": "no-store"})
 
 
 def _code_check(request: Request, owner: User, code: str) -> None:
@@ -102,7 +100,7 @@ def _code_check(request: Request, owner: User, code: str) -> None:
         second_factor_check(user=owner, code=code)
     except (AuthenticationFailed, Refused) as failure:
         note = "Wrong code." if code else "Without a code."
-        account_record(request, owner, "log_in_failed", note=note, channel=API, is_known=False)
+        account_record(request, owner, "log_in_failed", note=note, method="code", channel=API, is_known=False)
         raise AuthenticationFailed(str(failure) if code else CODE_NEEDED) from None
 
 

@@ -12,6 +12,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import RedirectView
 
 from web.api.routing import native
+from web.people import access_views as access
 from web.people import account_api, quota_api, token_api
 from web.people import email_views as emails
 from web.people import leaving_views as leaving
@@ -76,8 +77,11 @@ accounts = [
 
 pages = [
     path("profile/", profiles.profile, name="profile"),
-    path("profile/tokens/", profiles.token_create, name="token_create"),
-    path("profile/tokens/<int:token_id>/revoke/", profiles.token_revoke, name="token_revoke"),
+    path("profile/sessions/", access.sessions, name="sessions"),
+    path("profile/sessions/end/", access.sessions_close, name="sessions_close"),
+    path("profile/sessions/<int:session_id>/end/", access.session_close, name="session_close"),
+    path("profile/tokens/", access.tokens, name="tokens"),
+    path("profile/tokens/<int:token_id>/revoke/", access.token_revoke, name="token_revoke"),
     path("profile/export/", leaving.export, name="account_export"),
     path("profile/delete/", leaving.delete, name="account_delete"),
     path("users/<str:username>/", profiles.user, name="user"),

@@ -15,7 +15,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
-from core.models import Environment, LanguageModel, Package, Task, TaskSplit
+from core.models import AuditEntry, Environment, LanguageModel, Package, Task, TaskSplit
+from core.people.audit_log import operator_of
 from core.people.rights import may
 from core.rollouts.acceptance import acceptance_ask
 from core.rollouts.board import TaskBoardRow, board
@@ -89,7 +90,9 @@ class PackageList(Acting, Listed[Package]):
         """Upload a package, with its tasks; it is built next."""
         account, sent = self.account(request), checked(PackageUpload, request)
         with refusals():
-            package, is_new = package_upload(owner=account, **sent)
+            package, is_new = package_upload(
+                owner=account, operator=operator_of(request, AuditEntry.Channel.API), **sent
+            )
         answer = PackageAnswer(package, context={"request": request})
         return Response(answer.data, status=201 if is_new else 200)
 
@@ -194,6 +197,7 @@ class TaskList(Acting, Listed[Task]):
                 environment=environment,
                 data=sent["file"].read(MOST_BYTES + 1),
                 allow_duplicates=sent["allow_duplicates"],
+                operator=operator_of(request, AuditEntry.Channel.API),
             )
         return Response(uploaded.file.report, status=201)
 

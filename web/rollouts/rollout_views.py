@@ -16,7 +16,8 @@ from django.views.decorators.http import require_POST
 from core.duels.selectors import NotStored
 from core.errors import Refused
 from core.files.removed import removed_on
-from core.models import CancelCode, Rollout, User
+from core.models import AuditEntry, CancelCode, Rollout, User
+from core.people.audit_log import acting
 from core.people.rights import may
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.judging import JUDGING, can_be_judged, judging_ask, newest_revision
@@ -81,9 +82,10 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
     row, viewer = get_rollout(request, public_id), viewer_of(request)
     if not may_change_batch(row.batch, viewer):
         raise PermissionDenied("Only the person who asked for a rollout and organisers may cancel it.")
-    rollout_cancel(
-        rollout=row, code=CancelCode.BY_OWNER if row.batch.owner_id == viewer.pk else CancelCode.BY_ORGANISER
-    )
+    owner = row.batch.owner_id
+    with acting(request, owner_id=owner, action="cancel", row=row, channel=AuditEntry.Channel.SITE):
+        by = CancelCode.BY_OWNER if owner == viewer.pk else CancelCode.BY_ORGANISER
+        rollout_cancel(rollout=row, code=by)
     return redirect("web:rollout", row.public_id)
 
 
@@ -94,7 +96,9 @@ def judge(request: HttpRequest, public_id: UUID) -> HttpResponse:
     if not (isinstance(request.user, User) and may(request.user, JUDGING)):
         raise PermissionDenied("Only organisers have rollouts judged again.")
     try:
-        judging_ask(rollout=row, by=request.user, by_newest_task=request.POST.get("by") == "newest")
+        # A verdict can change a board, so one's own is no exception.
+        with acting(request, owner_id=None, action="judge_again", row=row, channel=AuditEntry.Channel.SITE):
+            judging_ask(rollout=row, by=request.user, by_newest_task=request.POST.get("by") == "newest")
     except Refused as refusal:
         messages.error(request, str(refusal))
     return redirect("web:rollout", row.public_id)

@@ -12,7 +12,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from core.errors import Refused
-from core.models import Environment, Task, User
+from core.models import AuditEntry, Environment, Task, User
+from core.people.audit_log import operator_of
 from core.rollouts.acceptance import acceptance_ask, tasks_untested
 from core.rollouts.board import board
 from core.rollouts.figures import analytics
@@ -132,6 +133,7 @@ def _uploaded(request: HttpRequest, row: Environment, form: TaskFileForm) -> dic
             environment=row,
             data=form.data_sent(),
             allow_duplicates=form.cleaned_data["allow_duplicates"],
+            operator=operator_of(request, AuditEntry.Channel.SITE),
         )
     except Refused as refusal:
         form.add_error("file" if refusal.field == "file" else None, str(refusal))

@@ -1,4 +1,4 @@
-"""Middleware that sets headers, shows 404 pages and requires the second factor."""
+"""Middleware that sets headers, shows 404 pages, follows sessions and requires the second factor."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.views.defaults import page_not_found
 
 from core.models import User
 from core.people.second_factor_selectors import has_second_factor, second_factor_missing
+from core.people.sessions import session_use
 
 Next = Callable[[HttpRequest], HttpResponseBase]
 
@@ -45,6 +47,7 @@ HEADERS = {
     # Other sites must not embed our pictures, videos or files.
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+LOGOUTS = frozenset({"account_logout", "admin:logout"})
 
 
 class SitePages:
@@ -63,6 +66,11 @@ class SitePages:
         response = JsonResponse({"detail": self.PLAIN}, status=403) if is_plain else self.get_response(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
+        # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
+        if isinstance(getattr(request, "user", None), User):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        if request.method == "POST" and request.resolver_match and request.resolver_match.view_name in LOGOUTS:
+            response.headers["Clear-Site-Data"] = '"cache", "storage"'
         return response
 
     def process_view(
@@ -77,8 +85,23 @@ class SitePages:
         return page_not_found(request, exception) if isinstance(exception, Http404) else None
 
 
+class Sessions:
+    """Middleware that notes the use of sessions, and ends those that organisers have left open."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: Any) -> None:
+        if isinstance(request.user, User):
+            session_use(request, now=timezone.now())
+
+
 class SecondFactorRequired:
-    """Middleware that lets organisers without a verified second factor reach only the pages to show it or set it up."""
+    """Middleware that lets sessions that lack their account's second factor reach only the pages to show it or set it
+    up."""
 
     ALWAYS = frozenset({"account_login", "account_logout", "admin:logout"})
     TO_SHOW = frozenset({"mfa_reauthenticate", "mfa_reauthenticate_webauthn"})

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest
 from rest_framework.request import Request
 
 from core.models import Agent, AuditEntry, User
-from core.people.audit_log import audit_record, operator_of
+from core.people.audit_log import acting
 from core.people.rights import may
 from core.tournaments.ladders import agent_rest
 
@@ -19,12 +18,8 @@ def rest(
     request: HttpRequest | Request, account: User, agent: Agent, *, is_resting: bool, channel: AuditEntry.Channel
 ) -> None:
     """Let an agent rest or play again. Raises PermissionDenied, or Refused if nothing would change."""
-    is_own = agent.owner_id == account.pk
-    if not is_own and not may(account, RIGHT):
+    if agent.owner_id != account.pk and not may(account, RIGHT):
         raise PermissionDenied("Only the owner of an agent may let it rest.")
-    # One transaction, so that no change lacks its entry in the audit log.
-    with transaction.atomic():
+    action = "let_rest" if is_resting else "let_play"
+    with acting(request, owner_id=agent.owner_id, action=action, row=agent, channel=channel):
         agent_rest(agent=agent, is_resting=is_resting)
-        if not is_own:
-            operator = operator_of(request, channel)
-            audit_record(operator=operator, action="let_rest" if is_resting else "let_play", row=agent)

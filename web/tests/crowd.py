@@ -9,12 +9,15 @@ from itertools import count
 from typing import Any, TypeVar
 from uuid import UUID
 
+from allauth.usersessions.models import UserSession
 from django.contrib.admin.models import LogEntry
+from django.contrib.sessions.models import Session
 from django.db import connection
 from django.db.models import Model
 from django.utils import timezone
 
 from core.models import (
+    AccountEvent,
     Agent,
     Alarm,
     ApiToken,
@@ -108,7 +111,11 @@ def grow(crowd: Crowd, size: int) -> None:
     versions(own)
     made(Registration(tournament=crowd.cup, agent=row) for row in (*own, *(rival.agent for rival in rivals)))
     made(Season(environment=crowd.game, name=f"{n}", begins_at=NOON, ends_at=timezone.now()) for n in numbers)
-    made(ApiToken(owner=person, name=f"token {n}", digest=f"{n:064}", hint="rla_") for n in numbers)
+    made(ApiToken(owner=person, name=f"token {n}", digest=f"{n:064}", hint="rla_", expires_at=NOON) for n in numbers)
+    later = timezone.now() + timedelta(days=1)
+    made(Session(session_key=f"session {n}", session_data="", expire_date=later) for n in numbers)
+    made(UserSession(user=person, ip="192.0.2.1", session_key=f"session {n}") for n in numbers)
+    made(AccountEvent(user=person, action="log_in", is_refused=n % 2 == 0) for n in numbers)
     told = {"kind": "VALIDATED", "text": "It may play.", "created_at": NOON}
     made(Notice(user=person, title=f"rival-{n} is validated", **told) for n in numbers)
     hooks = made(Webhook(name=f"hook {n}", secret_url="https://hooks.example/", secret="s") for n in numbers)

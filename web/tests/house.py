@@ -7,6 +7,7 @@ from typing import Any
 from allauth.account import app_settings
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.account.utils import user_pk_to_url_str
+from allauth.usersessions.models import UserSession
 from django.core.files.base import ContentFile
 from django.urls import reverse
 from django.utils import timezone
@@ -87,6 +88,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "build": build.pk,
         "evaluation": evaluation.pk,
         "token": token.pk,
+        "session": UserSession.objects.create(user=cast.alice, ip="192.0.2.1", session_key="alice's phone").pk,
         "challenge": challenged(stage.anna, stage.berta).pk,
         "sitting": sitting(stage.anna, JobState.QUEUED).public_id,
         "notice": cast.alice.notices.latest("pk").pk,

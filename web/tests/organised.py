@@ -15,6 +15,7 @@ from django_q.signing import SignedPackage
 from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
 from core.models import (
+    AccountEvent,
     AuditEntry,
     Environment,
     InviteLink,
@@ -96,6 +97,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         factories.sitting(anna),
         factories.run(people.alice, anna, players[1]),
         alarm_raise(key="anna", message="Anna's record does not verify."),
+        AccountEvent.objects.create(user=people.alice, action="log_in"),
         token_create(owner=people.alice, name="anna's laptop", now=timezone.now(), days=1)[0],
         audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate"),
         worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3"),

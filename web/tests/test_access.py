@@ -100,8 +100,13 @@ POST   /profile/second-factor/passkeys/add/                          302 302 302
 GET    /profile/second-factor/passkeys/1/                            302 302 302 302
 GET    /profile/second-factor/passkeys/1/remove/                     302 302 302 302
 POST   /profile/second-factor/passkeys/1/remove/                     302 302 302 302
-GET    /profile/tokens/                                              302 302 302 302
-POST   /profile/tokens/                                              302 422 422 422
+GET    /profile/sessions/                                            302 200 200 200
+GET    /profile/sessions/end/                                        405 405 405 405
+POST   /profile/sessions/end/                                        302 302 302 302
+GET    /profile/sessions/{session}/end/                              405 405 405 405
+POST   /profile/sessions/{session}/end/                              302 302 404 404
+GET    /profile/tokens/                                              302 200 200 200
+POST   /profile/tokens/                                              302 302 302 302
 GET    /profile/tokens/{token}/revoke/                               302 302 302 302
 POST   /profile/tokens/{token}/revoke/                               302 302 404 404
 GET    /profile/notices/                                             302 302 302 302
@@ -467,6 +472,7 @@ here gets what GET gets, or 405.
 ADMIN = """
 auth.group                200 200 200 200 200 200 200
 axes.accessattempt        200 403 200 403 403 403 200
+core.accountevent         200 403 200 403 403 403 200
 core.agent                200 403 200 200 403 403 200
 core.alarm                200 403 200 403 403 403 200
 core.apitoken             200 403 200 403 403 403 200
@@ -696,7 +702,7 @@ def test_every_page_of_the_admin_is_open_to_organisers_alone(cast: Cast, session
         if given != [302, 302, 302, status]:
             wrong.append(f"{name}: {given}")
     password = reverse("admin:auth_user_password_change", args=[cast.alice.pk])
-    assert [ask(session, "POST", password) for session in sessions] == [302, 302, 302, 200]
+    assert [ask(session, "POST", password) for session in sessions] == [302, 302, 302, 403]
     assert [ask(session, "GET", reverse("admin:login")) for session in sessions] == [302, 403, 403, 302]
     assert wrong == []
 

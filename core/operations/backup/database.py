@@ -29,7 +29,7 @@ from core.models import Submission
 from core.operations.backup.direct import direct_place
 from core.operations.backup.errors import BackupError
 
-SNAPSHOT_EMPTIED = ("django_session", "django_q_ormq")
+SNAPSHOT_EMPTIED = ("django_session", "usersessions_usersession", "django_q_ormq")
 """Tables whose rows stay out of backups: sessions give access to accounts, and messages are made again from rows."""
 LOCK_SECONDS = 30
 """How long a restore waits for programs that use the tables that it replaces."""

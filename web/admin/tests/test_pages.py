@@ -227,19 +227,17 @@ def test_only_superusers_change_accounts_here(client: Client, people: factories.
     assert people.bob.is_superuser
 
 
-def test_a_superuser_makes_an_account_whose_owner_confirms_its_address(organiser: Client) -> None:
+def test_a_superuser_makes_an_account_whose_owner_chooses_a_password(organiser: Client) -> None:
     form = {
         "email": "dora@arena.example",
         "username": "dora",
         "team": "Red",
-        "usable_password": "true",
-        "password1": factories.PASSWORD,
-        "password2": factories.PASSWORD,
     }
     assert organiser.post(reverse("admin:core_user_add"), form).status_code == 302
     dora = User.objects.get(username="dora")
     assert (dora.email, dora.team, dora.must_confirm_email) == ("dora@arena.example", "Red", True)
-    assert Letter.objects.get().email == dora.email
+    assert not dora.has_usable_password()
+    assert (Letter.objects.get().kind, Letter.objects.get().email) == ("INVITATION", dora.email)
 
 
 def test_an_organiser_with_every_right_reads_and_changes_nothing(

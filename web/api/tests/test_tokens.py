@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
@@ -38,7 +39,7 @@ def me(token: str, scheme: str = "Bearer") -> Any:
 
 def test_a_token_is_made_used_and_revoked(cast: Cast, client: Client) -> None:
     made = log_in(client, name="laptop", days=7)
-    assert made.status_code == 201
+    assert (made.status_code, made["Cache-Control"]) == (201, "no-store")
     answer = made.json()
     token, row = answer["token"], ApiToken.objects.get()
     assert (row.owner, row.name, row.digest) == (cast.alice, "laptop", token_digest(token))
@@ -60,11 +61,11 @@ def test_a_token_is_made_used_and_revoked(cast: Cast, client: Client) -> None:
 def test_a_token_ends_with_its_time_and_with_its_account(cast: Cast) -> None:
     now = timezone.now()
     _, expired = token_create(owner=cast.alice, name="old", now=now - timedelta(days=2), days=1)
-    _, endless = token_create(owner=cast.alice, name="endless", now=now - timedelta(days=4000), days=None)
-    assert [me(token).status_code for token in (expired, endless)] == [401, 200]
+    _, longest = token_create(owner=cast.alice, name="longest", now=now - timedelta(days=364), days=365)
+    assert [me(token).status_code for token in (expired, longest)] == [401, 200]
     cast.alice.is_active = False
     cast.alice.save()
-    assert me(endless).status_code == 401
+    assert me(longest).status_code == 401
 
 
 def test_people_cannot_revoke_another_s_token(cast: Cast, program: Program) -> None:
@@ -113,6 +114,8 @@ def test_without_one_it_is_said_how_to_get_one(client: Client, cast: Cast) -> No
         ({"email": "\x00"}, 400),
         ({"email": "\ud800"}, 400),
         ({"days": 0}, 400),
+        ({"days": 366}, 400),
+        ({"days": None}, 400),
         ({"days": 10**30}, 400),
         ({"name": "x" * 51}, 400),
     ],
@@ -202,14 +205,26 @@ def test_the_anonymous_account_belongs_to_no_person(db: None) -> None:
     assert anonymous_ensure() == anonymous_ensure()
 
 
-def test_the_day_of_use_is_noted_once_a_day(cast: Cast) -> None:
+def test_a_token_lives_thirty_days_unless_it_is_said_otherwise(cast: Cast, client: Client) -> None:
+    log_in(client)
+    assert ApiToken.objects.get().expires_at - timezone.now() < timedelta(days=30, minutes=1)
+
+
+def test_the_use_of_a_token_is_noted_with_time_and_place_from_time_to_time(cast: Cast) -> None:
     now = timezone.now()
-    row, token = token_create(owner=cast.alice, name="t", now=now, days=None)
+    row, token = token_create(owner=cast.alice, name="t", now=now, days=365)
     for at, noted in (
         (now, now),
-        (now + timedelta(hours=23), now),
-        (now + timedelta(hours=25), now + timedelta(hours=25)),
+        (now + timedelta(minutes=4), now),
+        (now + timedelta(minutes=6), now + timedelta(minutes=6)),
     ):
-        assert tokens.token_find(token, now=at) == row
+        assert tokens.token_find(token, now=at, address=f"192.0.2.{at.minute}") == row
         row.refresh_from_db()
-        assert row.last_used_at == noted
+        assert (row.last_used_at, row.last_used_address) == (noted, f"192.0.2.{noted.minute}")
+    Client(REMOTE_ADDR="198.51.100.7").get(ME, headers={"Authorization": f"Bearer {token}"})
+    row.refresh_from_db()
+    assert row.last_used_address == f"192.0.2.{noted.minute}"
+    with time_machine.travel(timezone.now() + timedelta(hours=1)):
+        Client(REMOTE_ADDR="198.51.100.7").get(ME, headers={"Authorization": f"Bearer {token}"})
+    row.refresh_from_db()
+    assert row.last_used_address == "198.51.100.7"

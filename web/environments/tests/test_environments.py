@@ -215,6 +215,7 @@ def test_more_participants_and_own_agents_take_no_more_queries(
     cast: Cast, environment: Environment, visit: As, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     client = visit(cast.alice)
+    client.get("/inbox/")  # the first use of a session is noted
     for round_ in (1, 2):
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         factories.tournament(players, edition=round_)

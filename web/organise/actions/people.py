@@ -1,4 +1,4 @@
-"""Actions on accounts: ban, lift the ban, unlock logins, confirm an address, mail a link, delete; and on tokens."""
+"""Actions on accounts (ban, unlock, confirm an address, mail a link, log out, delete), on tokens and on links."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from core.models import ApiToken, InviteLink, LetterKind, User
 from core.moderation.deletion import account_delete
 from core.moderation.services import user_ban, user_unban
 from core.notices.letters import letter_write
+from core.people.access import access_end
 from core.people.emails import email_confirmed
 from core.people.logins import login_unlock
 from core.people.tokens import token_revoke
@@ -58,11 +59,20 @@ def _mail_link(user: User, answer: OrganiserAnswer) -> str:
     return "gets a mail with a link to choose a new password."
 
 
+def _end_sessions(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
+    access_end(user=user)
+    return "is logged out everywhere, and its tokens are revoked."
+
+
 def _delete(user: User, answer: OrganiserAnswer) -> str:
     _check(user, answer)
     if user.pk == answer.user.pk:
         raise Refused("You delete your own account in your profile.")
+    email = user.email if user.email_confirmed_at is not None else ""
     account_delete(user=user)
+    if email:
+        letter_write(kind=LetterKind.CLOSED, email=email)
     return "is deleted. Its results stay, under a name without meaning."
 
 
@@ -84,7 +94,7 @@ BAN = OrganiserAction(
     do=_ban,
     question=OrganiserQuestion(
         title="Ban people",
-        consequence="Their sessions end and their tokens stop working at once. Their unfinished jobs are cancelled, "
+        consequence="Their sessions end and their tokens are revoked at once. Their unfinished jobs are cancelled, "
         "and their agents are withdrawn from running editions. Their results stay. You can lift the ban.",
         button="Ban",
         reason="Reason, shown to them when they try to log in",
@@ -134,6 +144,13 @@ MAIL_LINK = OrganiserAction(
     do=_mail_link,
     fits=lambda user: user.is_active and not user.is_system,
 )
+END_SESSIONS = OrganiserAction(
+    name="end_sessions",
+    label="End all sessions and revoke all tokens",
+    button="End sessions and tokens",
+    do=_end_sessions,
+    fits=lambda user: user.is_active and not user.is_system,
+)
 DELETE_ACCOUNT = OrganiserAction(
     name="delete",
     label="Delete the account",
@@ -161,4 +178,4 @@ REVOKE = OrganiserAction(
     ),
     right="delete",
 )
-PEOPLE_ACTIONS = (BAN, UNBAN, UNLOCK, CONFIRM_EMAIL, MAIL_LINK, DELETE_ACCOUNT)
+PEOPLE_ACTIONS = (BAN, UNBAN, UNLOCK, CONFIRM_EMAIL, MAIL_LINK, END_SESSIONS, DELETE_ACCOUNT)

@@ -15,7 +15,7 @@ from core.models import ApiToken, AuditEntry, User
 from core.notices.mails import mails_send
 from core.people.tokens import token_create
 from core.tests.factories import PASSWORD, Cast
-from web.conftest import As
+from web.people.tests.shown import just_shown
 
 pytestmark = pytest.mark.django_db
 TOKENS = "/api/v1/tokens/"
@@ -117,10 +117,10 @@ def test_a_failed_login_says_from_where_and_a_locked_account_does_not_fill_the_l
 
 
 def test_nothing_is_done_with_an_organiser_s_account_that_cannot_be_written_down(
-    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row, _ = token_create(owner=cast.olga, name="old", now=timezone.now(), days=1)
-    client = visit(cast.olga)
+    client = just_shown(cast.olga)
 
     def full(**_: object) -> None:
         raise DatabaseError("The disk is full.")

@@ -129,7 +129,8 @@ def test_an_address_that_an_organiser_changes_is_confirmed_anew(cast: Cast, visi
     assert olga.post(page, ADMIN_FORM | {"email": "new@arena.example"}).status_code == 302
     cast.alice.refresh_from_db()
     assert (cast.alice.email, cast.alice.must_confirm_email) == ("new@arena.example", True)
-    assert Letter.objects.get().email == "new@arena.example"
+    letters = {(letter.kind, letter.email) for letter in Letter.objects.all()}
+    assert letters == {("CONFIRM_EMAIL", "new@arena.example"), ("EMAIL_CHANGED", "alice@arena.example")}
 
 
 def test_an_organiser_gives_no_new_address_to_an_account_with_a_second_factor(cast: Cast, visit: As) -> None:
@@ -215,9 +216,9 @@ def test_a_new_address_counts_once_its_link_was_opened(cast: Cast, client: Clien
     assert is_logged_in(log_in(cast.alice))
     # The old address hears of it, and not where the account has gone.
     mails_send()
-    assert mail.outbox[-1].to == ["alice@arena.example"]
-    assert "another e-mail address now" in str(mail.outbox[-1].body)
-    assert "new@" not in str(mail.outbox[-1].body)
+    (word,) = [message for message in mail.outbox if message.to == ["alice@arena.example"]]
+    assert "another e-mail address now" in str(word.body)
+    assert "new@" not in str(word.body)
     assert not Letter.objects.exists()
 
 
@@ -229,7 +230,7 @@ def test_an_old_address_that_was_never_confirmed_is_not_told_either(cast: Cast, 
     cast.alice.refresh_from_db()
     assert cast.alice.email == "new@arena.example"
     mails_send()
-    assert [message.to for message in mail.outbox] == [["new@arena.example"]]
+    assert {address for message in mail.outbox for address in message.to} == {"new@arena.example"}
 
 
 def is_logged_in(client: Client) -> bool:
@@ -279,7 +280,7 @@ def test_who_takes_a_mailbox_in_advance_is_put_out_by_its_owner(cast: Cast, clie
     SocialAccount.objects.create(user=cast.alice, provider="github", uid="1", extra_data={})
     for factor in Authenticator.Type:
         Authenticator.objects.create(user=cast.alice, type=factor, data={})
-    token_create(owner=cast.alice, name="later", now=timezone.now(), days=None)
+    token_create(owner=cast.alice, name="later", now=timezone.now(), days=365)
 
     client.post("/password-reset/", {"email": cast.alice.email})
     mails_send()

@@ -57,9 +57,9 @@ def test_a_person_has_one_open_export(stage: Stage, cast: Cast) -> None:
 
 def test_all_that_is_kept_of_a_person_is_one_file(stage: Stage, cast: Cast) -> None:
     factories.notice(cast.alice)
-    _, token = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     SocialAccount.objects.create(user=cast.alice, provider="github", uid="17", extra_data={"login": "alice-rl"})
     app, codes = factories.second_factor(cast.alice)
+    _, token = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     client = logged_in(cast.alice)
     client.post("/login/code/", {"code": codes[0]})
 

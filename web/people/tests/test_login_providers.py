@@ -340,7 +340,9 @@ def test_a_provider_that_the_operator_has_removed_is_given_up_and_keeps_no_accou
     come(client, provider)
     client.post(SIGN_UP, FORM)
     here = SocialAccount.objects.get()
-    old = SocialAccount.objects.create(user=here.user, provider=gone, uid="1", extra_data={})
+    # As a row from before, which ends no session now.
+    SocialAccount.objects.bulk_create([SocialAccount(user=here.user, provider=gone, uid="1", extra_data={})])
+    old = SocialAccount.objects.get(provider=gone)
     assert "no longer knows this provider" in client.get(LOGINS).content.decode()
     assert "Set a password first" in client.post(LOGINS, {"account": here.pk}).content.decode()
     assert (

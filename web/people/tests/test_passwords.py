@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
+import time_machine
+from axes.models import AccessAttempt
 from django.conf import settings as django_settings
-from django.contrib.auth.hashers import identify_hasher, make_password
+from django.contrib.auth.hashers import MD5PasswordHasher, identify_hasher, make_password
+from django.core import mail
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core.models import ErrorMail, Notice, User
-from core.people.services import user_create
+from core.models import ErrorMail, LetterKind, Notice, User
+from core.moderation.services import user_ban
+from core.notices.letters import letter_write
+from core.notices.mails import mails_send
+from core.people.services import user_create, user_invite
 from core.people.tokens import token_create
 from core.tests.factories import PASSWORD, Cast
 from web.conftest import As
@@ -47,12 +56,14 @@ def test_an_older_hash_is_made_anew_at_the_login_with_the_right_password(cast: C
     assert identify_hasher(cast.alice.password).algorithm == "argon2"
 
 
-def test_a_new_password_ends_all_other_sessions_and_no_token(cast: Cast, visit: As, client: Client) -> None:
+def test_a_new_password_ends_other_sessions_and_keeps_tokens_by_a_box(cast: Cast, visit: As, client: Client) -> None:
     here, elsewhere = visit(cast.alice), visit(cast.alice)
     _, token = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     before = here.cookies[django_settings.SESSION_COOKIE_NAME].value
 
-    here.post("/profile/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
+    form = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW, "keep_tokens": "on"}
+    assert "Keep my API tokens" in here.get("/profile/password/").content.decode()
+    here.post("/profile/password/", form)
 
     assert here.get("/profile/").status_code == 200
     assert here.cookies[django_settings.SESSION_COOKIE_NAME].value != before
@@ -63,6 +74,7 @@ def test_a_new_password_ends_all_other_sessions_and_no_token(cast: Cast, visit: 
 def test_the_owner_is_told_of_a_new_password_and_of_a_new_token(cast: Cast, visit: As) -> None:
     visit(cast.alice).post("/profile/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
     assert told(cast.alice) == ["Your password was changed"]
+    cast.alice.refresh_from_db()
     token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     assert told(cast.alice) == ["Your password was changed", "The API token laptop was created"]
     assert Notice.objects.filter(user=cast.alice, mail_next_at=None).count() == 0
@@ -72,13 +84,6 @@ def test_the_owner_is_told_of_a_new_password_and_of_a_new_token(cast: Cast, visi
 def test_a_wrong_old_password_is_no_news(cast: Cast, visit: As) -> None:
     visit(cast.alice).post("/profile/password/", {"old_password": "wrong", "new_password1": NEW, "new_password2": NEW})
     assert told(cast.alice) == []
-
-
-def test_a_password_set_by_an_organiser_ends_all_sessions(cast: Cast, visit: As) -> None:
-    alice = visit(cast.alice)
-    form = {"usable_password": "true", "password1": NEW, "password2": NEW}
-    assert visit(cast.olga).post(f"/admin/core/user/{cast.alice.pk}/password/", form).status_code == 302
-    assert alice.get("/profile/").status_code == 302
 
 
 @pytest.mark.parametrize(("address", "field"), [("/sign-up/", "password1"), ("/login/", "password")])
@@ -136,3 +141,86 @@ def test_a_link_to_a_new_password_that_broke_is_not_in_the_mail_about_it(
     assert "Internal Server Error: /password-reset/Mg/..." in message.subject
     assert "RuntimeError at /password-reset/Mg/..." in message.body
     assert "that-opens-it" not in f"{message.subject}{message.body}"
+
+
+@pytest.mark.parametrize(
+    ("password", "refusal"),
+    [
+        ("too-short", "at least 10 characters"),
+        ("1234567890", "entirely numeric"),
+        ("iloveyou123", "stolen elsewhere"),
+        ("ILoveYou123", "stolen elsewhere"),
+        ("My.RL-Arena.2026", "The name of this site"),
+        ("alice.arena.example", "too similar"),
+    ],
+)
+def test_passwords_that_others_would_try_are_refused(cast: Cast, visit: As, password: str, refusal: str) -> None:
+    form = {"old_password": PASSWORD, "new_password1": password, "new_password2": password}
+    assert refusal in visit(cast.alice).post("/profile/password/", form).content.decode()
+
+
+def test_a_long_password_gets_a_token_too(cast: Cast, client: Client) -> None:
+    long = "eleven words " * 200
+    cast.alice.set_password(long)
+    cast.alice.save()
+    sent = {"email": cast.alice.email, "password": long}
+    assert client.post("/api/v1/tokens/", sent, content_type="application/json").status_code == 201
+
+
+def test_wrong_old_passwords_are_counted_for_the_account(cast: Cast, visit: As) -> None:
+    thief = visit(cast.alice)
+    form = {"old_password": "guess", "new_password1": NEW, "new_password2": NEW}
+    answers = [thief.post("/profile/password/", form) for _ in range(6)]
+    assert "Your old password was entered incorrectly" in answers[0].content.decode()
+    assert answers[-1].status_code == 429
+    # The right one is of no use any more from this address.
+    assert thief.post("/profile/password/", form | {"old_password": PASSWORD}).status_code in (200, 429)
+    cast.alice.refresh_from_db()
+    assert cast.alice.check_password(PASSWORD)
+    assert AccessAttempt.objects.get().username == cast.alice.email
+
+
+def test_a_login_costs_one_hash_whatever_the_account_is(
+    cast: Cast, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user_ban(user=cast.bob, reason="Cheating.")
+    made: list[str] = []
+    hasher = MD5PasswordHasher.encode
+
+    def counted(self: MD5PasswordHasher, password: str, salt: str) -> str:
+        made.append(password)
+        return hasher(self, password, salt)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", counted)
+    counts = []
+    for email, password in (
+        (cast.alice.email, "guess"), (cast.bob.email, "guess"), (cast.bob.email, PASSWORD), ("x@arena.example", "x"),
+    ):  # fmt: skip
+        made.clear()
+        page = Client(REMOTE_ADDR="192.0.2.9").post("/login/", {"username": email, "password": password})
+        counts.append((len(made), "Cheating." in page.content.decode()))
+    assert counts == [(1, False), (1, False), (1, True), (1, False)]
+
+
+def test_links_to_choose_a_password_work_for_hours_and_the_mails_say_how_many(cast: Cast, client: Client) -> None:
+    user_invite(email="dora@arena.example", username="dora")
+    letter_write(kind=LetterKind.PASSWORD_RESET, email=cast.alice.email)
+    mails_send()
+    assert len(mail.outbox) == 2
+    for message in mail.outbox:
+        assert "12 hours" in str(message.body)
+        (link,) = re.findall(r"https?://[^/\s]+(/password-reset/[^/\s]+/\S+)", str(message.body))
+        assert "Choose a new password" in client.get(link, follow=True).content.decode()
+        with time_machine.travel(timezone.now() + timedelta(hours=12, minutes=1)):
+            assert "has expired" in client.get(link, follow=True).content.decode()
+
+
+def test_no_mail_to_an_unconfirmed_address_has_a_name_that_a_stranger_chose(cast: Cast) -> None:
+    user_create(email="victim@mail.example", username="www.evil.example", password=PASSWORD)
+    letter_write(kind=LetterKind.PASSWORD_RESET, email="victim@mail.example")
+    mails_send()
+    assert len(mail.outbox) == 2
+    assert not any("evil" in f"{message.subject}{message.body}" for message in mail.outbox)
+    letter_write(kind=LetterKind.PASSWORD_RESET, email=cast.alice.email)
+    mails_send()
+    assert "for alice:" in str(mail.outbox[-1].body)

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core.models import AuditEntry, User
+from core.models import AuditEntry, Letter, Notice, User
 from core.people import second_factor
 from core.people.second_factor_selectors import has_second_factor, recovery_code_count
 from core.people.tokens import token_create
@@ -185,8 +185,8 @@ def test_what_waits_for_a_code_ends_with(cast: Cast, event: str) -> None:
 
 
 def test_a_session_from_before_is_asked_for_the_code(cast: Cast, visit: As) -> None:
-    old = visit(cast.olga)
     app, _ = enrolled(cast.olga)
+    old = visit(cast.olga)
 
     assert old.get("/admin/core/user/?q=a")["Location"] == (
         f"{AGAIN_BY_CODE}?{urlencode({'next': '/admin/core/user/?q=a'})}"
@@ -280,7 +280,10 @@ def test_an_organiser_helps_another_who_has_lost_everything(cast: Cast, visit: A
     page = olga.get(reverse("admin:mfa_authenticator_change", args=[app.pk])).content.decode()
     assert opened(app.data["secret"]) not in page
     olga.post(reverse("admin:mfa_authenticator_delete", args=[app.pk]), {"post": "yes"})
-    assert is_logged_in(logged_in(cast.alice))
+    assert not Authenticator.objects.exists()
+    # The password alone would open the account from now on, and its thief may be waiting.
+    assert give_password(Client(), cast.alice).status_code == 200
+    assert [(one.kind, one.email) for one in Letter.objects.all()] == [("PASSWORD_RESET", cast.alice.email)]
     assert opened(app.data["secret"]) not in str(list(AuditEntry.objects.values()))
 
 
@@ -307,7 +310,8 @@ def test_no_token_is_made_by_the_password_alone_while_the_factor_is_being_set_up
 
     monkeypatch.setattr("web.people.token_api.token_create", later)
     sent = {"email": cast.olga.email, "password": PASSWORD}
-    assert client.post("/api/v1/tokens/", sent, content_type="application/json").status_code == 401
+    answer = client.post("/api/v1/tokens/", sent, content_type="application/json")
+    assert (answer.status_code, "has just changed" in answer.json()["detail"]) == (400, True)
     assert not cast.olga.api_tokens.exists()
 
 
@@ -324,15 +328,17 @@ def test_setting_it_up_revokes_tokens_that_the_password_alone_has_made(cast: Cas
     _, old = token_create(owner=cast.olga, name="old", now=timezone.now(), days=1)
     _, other = token_create(owner=cast.alice, name="other", now=timezone.now(), days=1)
     client = logged_in(cast.olga)
-    assert "Setting up a second factor revokes your API tokens" in client.get(PAGE).content.decode()
-    client.get(APP)
+    assert "Keep my API tokens" in client.get(APP).content.decode()
     client.post(APP, {"code": WRONG})
     assert status_with(old) == 200
 
-    assert "Your earlier API tokens are revoked" in set_up(client).content.decode()
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        set_up(client)
+    assert "Your API tokens (1) are revoked." in Notice.objects.filter(user=cast.olga)[0].text
 
+    cast.olga.refresh_from_db()
     _, new = token_create(owner=cast.olga, name="new", now=timezone.now(), days=1)
-    assert "revoked" not in client.post(NEW_CODES, follow=True).content.decode()
+    client.post(NEW_CODES, {"keep_tokens": "on"})
     assert [status_with(token) for token in (old, other, new)] == [401, 200, 200]
 
 

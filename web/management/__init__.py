@@ -1,0 +1,1 @@
+"""Commands that stand before those of Django."""
