@@ -131,6 +131,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ErrorMail',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('place', models.CharField(help_text="The error's class, and the line that raised it.", max_length=300, unique=True)),
+                ('subject', models.CharField(max_length=200)),
+                ('body', models.TextField()),
+                ('count', models.PositiveIntegerField(default=1, help_text='Number of errors since the last mail.')),
+                ('mail_next_at', models.DateTimeField(help_text="Time of the next attempt, or of the row's end.")),
+                ('mail_attempt', models.PositiveIntegerField(default=0, help_text='Number of attempts.')),
+                ('mail_error', models.CharField(blank=True, help_text='Error of the last attempt.', max_length=200)),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['mail_next_at'], name='error_mail_due')],
+            },
+        ),
+        migrations.CreateModel(
             name='Letter',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -416,8 +433,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=100, unique=True)),
-                ('secret_url', models.CharField(help_text='It is never shown again after it is saved.', max_length=500, verbose_name='address')),
-                ('secret', models.CharField(editable=False, help_text='Key of the signature, for the receiver.', max_length=100)),
+                ('secret_url', models.CharField(help_text='It is never shown again after it is saved.', max_length=1500, validators=[django.core.validators.MaxLengthValidator(500)], verbose_name='address')),
+                ('secret', models.CharField(editable=False, help_text='Key of the signature, for the receiver.', max_length=300)),
                 ('format', models.CharField(choices=[('GENERIC', 'JSON of the arena, signed'), ('DISCORD', 'Discord'), ('SLACK', 'Slack')], default='GENERIC', max_length=7)),
                 ('kinds', models.JSONField(default=list, help_text='Events that are sent.')),
                 ('is_active', models.BooleanField(default=True)),

@@ -492,6 +492,7 @@ core.ledgervoid           200 403 200 403 403 403 200
 core.lens                 200 403 200 403 403 403 200
 core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
+core.errormail            200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
 core.package              200 403 200 403 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
