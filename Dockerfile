@@ -40,4 +40,4 @@ RUN DEBUG=false SECRET_KEY=for-collectstatic-only python manage.py collectstatic
 USER arena
 VOLUME /data
 EXPOSE 8000
-CMD ["gunicorn", "core.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "8"]
+CMD ["gunicorn", "core.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "8", "--no-control-socket"]
