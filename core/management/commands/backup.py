@@ -22,7 +22,10 @@ class Command(BaseCommand):
         parser.add_argument("path", type=Path, help="a new file, or a folder, in which the file is named by the time")
         parser.add_argument("--keep", type=int, metavar="N", help="then delete all but the newest N in this folder")
         parser.add_argument(
-            "--encrypt-to", default="", metavar="RECIPIENT", help="a public key of age: only its private key opens the file"
+            "--encrypt-to",
+            default="",
+            metavar="RECIPIENT",
+            help="a public key of age: only its private key opens the file",
         )
 
     def handle(self, *args: Any, path: Path, keep: int | None, encrypt_to: str, **options: Any) -> None:

@@ -22,9 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--force", action="store_true", help="restore even while the database is in use")
         parser.add_argument("--identity", type=Path, metavar="FILE", help="the private key of an encrypted backup")
 
-    def handle(
-        self, *args: Any, path: Path, replace: bool, force: bool, identity: Path | None, **options: Any
-    ) -> None:
+    def handle(self, *args: Any, path: Path, replace: bool, force: bool, identity: Path | None, **options: Any) -> None:
         try:
             done = restore(path, replace=replace, force=force, identity=identity, tell=self.stdout.write)
         except (BackupError, OSError) as error:

@@ -19,7 +19,7 @@ MAGIC = b"age-encryption.org/"
 
 @contextmanager
 def sealing(file: IO[bytes], recipient: str) -> Iterator[IO[bytes]]:
-    """Yield a stream whose bytes reach `file` encrypted to a recipient. Raises BackupError if age refuses it or fails."""
+    """Yield a stream whose bytes reach `file` encrypted to a recipient. Raises BackupError if age fails."""
     with _age(f"--recipient={recipient}", stdin=subprocess.PIPE, stdout=file) as process:
         assert process.stdin is not None
         with process.stdin as stream:
@@ -30,7 +30,7 @@ def sealing(file: IO[bytes], recipient: str) -> Iterator[IO[bytes]]:
 def unsealed(path: Path, identity: Path | None) -> Iterator[IO[bytes]]:
     """Yield a backup as it was before it was encrypted; another file as it is.
 
-    The decrypted bytes are in a file without a name in TMPDIR. Raises RestoreRefused without an identity, and BackupError
+    The decrypted bytes are in a nameless file in TMPDIR. Raises RestoreRefused without an identity, and BackupError
     if the identity does not fit or the file was changed.
     """
     with path.open("rb") as file:
