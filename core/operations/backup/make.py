@@ -16,10 +16,10 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from core.operations.backup import sealed
 from core.operations.backup.archive import DATABASE, FILES, FORMAT, BackupManifest, BackupWriter, writing
 from core.operations.backup.database import Dump, database_dump, database_kind, files_named
 from core.operations.backup.errors import BackupError
+from core.operations.backup.sealed import SUFFIX as SEALED
 
 PREFIX, SUFFIX = "arena-", ".tar"
 
@@ -47,7 +47,7 @@ def backup_make(path: Path, *, now: datetime, recipient: str = "") -> Made:
     both match, whatever workers finish meanwhile. Files that the store does not give are left out and reported.
     recipient: a public key of age, to which the backup is encrypted. No plain byte is then written where it is stored.
     """
-    suffix = SUFFIX + (sealed.SUFFIX if recipient else "")
+    suffix = SUFFIX + (SEALED if recipient else "")
     path = path / f"{PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{suffix}" if path.is_dir() else path
     if path.exists():
         raise BackupError(f"{path} already exists, and backups are never overwritten.")
@@ -82,7 +82,7 @@ def backup_make(path: Path, *, now: datetime, recipient: str = "") -> Made:
 def backups_thin(folder: Path, *, keep: int) -> list[Path]:
     """Delete all but the newest backups in a folder, by their names; return the deleted ones."""
     name = f"{PREFIX}????????T??????Z{SUFFIX}"
-    old = sorted([*folder.glob(name), *folder.glob(name + sealed.SUFFIX)])[: -keep or None]
+    old = sorted([*folder.glob(name), *folder.glob(name + SEALED)])[: -keep or None]
     for path in old:
         path.unlink()
     return old
