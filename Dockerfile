@@ -11,9 +11,9 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 
 FROM ${PYTHON_IMAGE}
 
-# git: the publisher pushes public agents to a repository. postgresql-client (17, as the server): backups. libegl1 and Mesa: MuJoCo's pictures, drawn without a display. fonts-dejavu-core: names in the pictures of matches for links.
+# git: the publisher pushes public agents to a repository. postgresql-client (17, as the server) and age: backups. libegl1 and Mesa: MuJoCo's pictures, drawn without a display. fonts-dejavu-core: names in the pictures of matches for links.
 RUN apt-get update \
- && apt-get install --no-install-recommends --yes git openssh-client postgresql-client libegl1 libgl1-mesa-dri fonts-dejavu-core \
+ && apt-get install --no-install-recommends --yes git openssh-client postgresql-client age libegl1 libgl1-mesa-dri fonts-dejavu-core \
  && rm -rf /var/lib/apt/lists/*
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
@@ -40,4 +40,4 @@ RUN DEBUG=false SECRET_KEY=for-collectstatic-only python manage.py collectstatic
 USER arena
 VOLUME /data
 EXPOSE 8000
-CMD ["gunicorn", "core.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "8"]
+CMD ["gunicorn", "core.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", "--threads", "8", "--no-control-socket"]

@@ -8,11 +8,11 @@
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
 #   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
 #   make destroy   remove the arena of docker-compose.yml with all its data, after a question
-#   make lock   write the lock anew from pyproject.toml
+#   make audit [LOCK=1]    look up known weaknesses of the locked packages; LOCK=1 writes the lock anew from pyproject.toml
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras rollout executor test nightly check hostile lock destroy
+.PHONY: help demo extras rollout executor test nightly check hostile audit destroy
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -85,8 +85,9 @@ hostile: $(VENV)/.development
 	@exec $(BIN)/python -m tests.hostile $(ARGS)
 
 # Versions and hashes only: addresses belong to the machine that installs.
-lock: $(VENV)/.development
-	$(BIN)/python .ci/locked.py --write $(BIN)/uv
+audit: $(VENV)/.development
+	@$(if $(LOCK),$(BIN)/python .ci/locked.py --write $(BIN)/uv,:)
+	@$(BIN)/python .ci/audit.py $(BIN)/uv
 
 # Compose removes only what belongs to this project: its name is asked for, because only a backup brings the data back.
 # As Compose does, the name of the folder stands for it. COMPOSE_FILES: further words for Compose, such as --file.

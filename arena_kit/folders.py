@@ -22,6 +22,14 @@ def data_dir_problem(folder: Path) -> str:
     return ""
 
 
+def data_dir_close(folder: Path) -> None:
+    """Let no other user into a folder of this user: it has private agents, and a database with addresses."""
+    with contextlib.suppress(OSError):
+        found = folder.stat()
+        if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+            folder.chmod(0o700)
+
+
 class OwnFolder:
     """A temporary folder, locked until it is closed or this process ends.
 

@@ -62,7 +62,7 @@ class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
-        from core.checks import players, secrets, startup  # noqa: F401  (they register checks)
+        from core.checks import connections, players, secrets, startup  # noqa: F401  (they register checks)
         from core.environments.additions import added_file
         from core.jobs.locks import lock_order_assert
         from core.monitoring.logs import service_name

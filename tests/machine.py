@@ -189,6 +189,11 @@ def missing_prometheus() -> str:
 
 
 @cache
+def missing_age() -> str:
+    return "" if shutil.which("age") else "age is not installed"
+
+
+@cache
 def missing_sshd() -> str:
     return "" if Path("/usr/sbin/sshd").exists() else "openssh-server is not installed"
 
@@ -219,6 +224,7 @@ MISSING: dict[str, Callable[[], str]] = {
     "nginx": missing_nginx,
     "prometheus": missing_prometheus,
     "registry": missing_registry,
+    "age": missing_age,
     "sshd": missing_sshd,
     "pebble": missing_pebble,
     "cloud_init": missing_cloud_init,

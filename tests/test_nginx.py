@@ -7,11 +7,12 @@ import hashlib
 import http.client
 import os
 import re
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -52,9 +53,11 @@ class Site(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def nginx(folder: Path, *changes: tuple[str, str], given: Path = ROOT / "nginx/default.conf") -> Iterator[Ask]:
+def nginx(
+    folder: Path, *changes: tuple[str, str], given: Path = ROOT / "nginx/default.conf", port: int = 0
+) -> Iterator[Ask]:
     """Run nginx with the configuration and these changes; what is yielded asks it as a visitor."""
-    port, site = free_port(), ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    port, site = port or free_port(), ThreadingHTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=site.serve_forever, daemon=True).start()
     text = given.read_text()
     places = (
@@ -220,12 +223,41 @@ def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder
         assert ask("GET", "/away/", header="Retry-After") == (502, "")
 
 
+def test_a_visitor_has_few_large_bodies_at_a_time_and_others_none_the_less(folder: Path) -> None:
+    """Unfinished uploads would fill the disk; what has no large body is not counted."""
+    port = free_port()
+    # Its workers cannot write below the folder of the tests.
+    kept = ("client_body_timeout 30s;", "client_body_timeout 30s; client_body_buffer_size 3m;")
+    with nginx(folder, *NAMED, kept, port=port) as ask, ExitStack() as opened:
+        for number in range(8):
+            body = "Transfer-Encoding: chunked" if number % 2 else "Content-Length: 2000000"
+            held = opened.enter_context(closing(socket.create_connection(("127.0.0.1", port))))
+            held.sendall(
+                f"POST /submit/ HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 198.51.100.7\r\n{body}\r\n\r\n".encode()
+            )
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while ask("POST", "/submit/", "198.51.100.7", body=b"x" * 2_000_000)[0] != 429:
+            assert time.monotonic() < deadline
+        assert ask("POST", "/submit/", "198.51.100.7", body=b"x" * 1_999_999)[0] == 200
+        assert ask("GET", "/", "198.51.100.7")[0] == 200
+        assert ask("POST", "/submit/", "198.51.100.8", body=b"x" * 2_000_000)[0] == 200
+
+
+def test_no_account_takes_a_file(folder: Path) -> None:
+    with nginx(folder) as ask:
+        assert ask("POST", "/login/", body=b"x" * (3 << 20 | 1))[0] == 413
+
+
 def test_figures_are_not_for_visitors_and_every_request_gets_an_id_of_our_own(folder: Path) -> None:
     with nginx(folder) as ask:
         # However it is written.
         for path in ("/metrics", "/metrics/", "//metrics", "/./metrics", "/%6detrics", "/metrics?a=b"):
             assert ask("GET", path)[0] == 403, path
         assert ask("GET", "/health")[0] == 200
+    with nginx(folder, *NAMED) as ask:
+        given_by = {"X_Forwarded_Proto": "https", "header": "Strict-Transport-Security"}
+        assert ask("GET", "/metrics", "198.51.100.7", **given_by) == (403, "max-age=31536000; includeSubDomains")
+    with nginx(folder) as ask:
         given = {ask("GET", "/id/", "chosen-by-a-visitor")[1] for _ in range(3)}
     assert len(given) == 3
     assert all(len(found) == 32 and found.isalnum() for found in given)

@@ -123,6 +123,17 @@ def test_variables_that_hold_several_values_reach_the_settings(tmp_path: Path) -
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("address", "needed"), [("https://arena.example.org", True), ("http://arena.example.org", False)]
+)
+def test_organisers_need_a_second_factor_wherever_there_is_https(address: str, needed: bool) -> None:
+    shown = "from django.conf import settings; print(settings.REQUIRE_STAFF_TOTP)"
+    variables = production(DJANGO_SETTINGS_MODULE="core.settings", SITE_URL=address)
+    assert run(variables, "-c", shown).stdout.strip() == str(needed)
+    # An operator may decide otherwise.
+    assert run({**variables, "REQUIRE_STAFF_TOTP": "false"}, "-c", shown).stdout.strip() == "False"
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.slow
 def test_no_program_starts_with_the_key_that_everybody_knows_or_weak_secrets_and_each_is_named(

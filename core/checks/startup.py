@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from arena_kit.environment.info import BadInfo
 from arena_kit.environment.registry import left_out, notes
-from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
+from arena_kit.folders import DATA_DIR_HINT, data_dir_close, data_dir_problem
 from core.monitoring.logs import FORMATS as LOG_FORMATS
 
 logger = logging.getLogger(__name__)
@@ -135,6 +135,7 @@ def refuse_unsafe_start() -> None:
 
     Raises ImproperlyConfigured with the errors and their hints.
     """
+    data_dir_close(settings.DATA_DIR)
     found = run_checks(tags=[TAG])
     for message in found:
         if not message.is_serious():

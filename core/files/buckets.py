@@ -57,5 +57,7 @@ def bucket_of(address: str) -> Bucket:
 def file_store(address: str) -> dict[str, Any]:
     """Return the entry of Django's STORAGES for the arena's files. Raises ImproperlyConfigured."""
     if address in ("", LOCAL):
-        return {"BACKEND": "core.files.storage.LocalStorage"}
+        # For the arena's own user alone, whatever its umask. Not for all stores: the static files belong to root.
+        options = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
+        return {"BACKEND": "core.files.storage.LocalStorage", "OPTIONS": options}
     return {"BACKEND": "core.files.object_storage.ObjectStorage", "OPTIONS": {"bucket": bucket_of(address)}}

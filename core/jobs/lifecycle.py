@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 
 from core.jobs.kinds import JOB_MODELS, PERSONS_TURN_CODE
 from core.jobs.registry import failure_pass, last_attempt_pass, queues_of
-from core.jobs.states import StaleJob, transition
+from core.jobs.states import StaleJob, error_public, transition
 from core.jobs.turns import FRONT, line_up, turn_begun
 from core.jobs.wakeups import workers_wake
 from core.jobs.written import written_once
@@ -117,9 +117,9 @@ def job_fail(
 ) -> None:
     """Finish a running job as failed, with a typed code and a sentence for a person, and call the failure listeners.
 
-    public_error: what strangers may read of a player's fault; everyone may read a platform fault in full.
+    public_error: what strangers may read of a player's fault; everyone may read a platform fault.
     """
-    public = error if fault == JobFault.PLATFORM else public_error
+    public = error_public(code, error) if fault == JobFault.PLATFORM else public_error
     said = {"error_code": code[:50], "error": error, "public_error": public}
     with transaction.atomic():
         _finish(job, JobState.FAILED, fault=fault, **said, log=log_tail(log), **fields)
@@ -131,7 +131,7 @@ def job_give_back(*, job: Job, code: str, error: str, log: str = "", is_delayed:
 
     is_delayed: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
     """
-    history = history_with(job, code, error)
+    history = history_with(job, code, error_public(code, error))
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
         if last_attempt_pass(job, code=code, error=error, log=log):
             return
@@ -146,7 +146,7 @@ def job_give_back(*, job: Job, code: str, error: str, log: str = "", is_delayed:
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
-        public_error=error,
+        public_error=error_public(code, error),
         history=history,
         log=log_tail(log),
     )
@@ -187,7 +187,7 @@ def job_delay(*, job: Job, span: timedelta, code: str, error: str, log: str = ""
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
-        public_error=error,
+        public_error=error_public(code, error),
         log=log_tail(log),
     )
 
@@ -223,8 +223,8 @@ def job_hold(*, job: Job, span: timedelta, code: str, error: str, failure: str, 
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
-        public_error=error,
-        history=history_with(job, failure, error),
+        public_error=error_public(code, error),
+        history=history_with(job, failure, error_public(failure, error)),
         log=log_tail(log),
     )
 

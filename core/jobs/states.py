@@ -79,9 +79,14 @@ def wait_until(rows: QuerySet[AnyJob], *, moment: Combinable, code: str, error: 
             fault=JobFault.PLATFORM,
             error_code=code,
             error=error,
-            public_error=error,
+            public_error=error_public(code, error),
         )
     )
+
+
+def error_public(code: str, error: str) -> str:
+    """Return what everyone may read of a platform fault; of the registry, neither its address nor its words."""
+    return "The arena's registry of images fails at the moment." if code.startswith("registry_") else error
 
 
 def seconds_running(job: Job) -> float | None:

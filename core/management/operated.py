@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility
 from django.core.management.base import BaseCommand
 
-from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
+from arena_kit.folders import DATA_DIR_HINT, data_dir_close, data_dir_problem
 
 CHANGING = frozenset({
     "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
@@ -43,6 +43,7 @@ class Operated(ManagementUtility):
         # Before Django's own checks open the database, whose file may be in this folder.
         if command.requires_system_checks and (problem := data_dir_problem(settings.DATA_DIR)):
             sys.exit(f"{problem} {DATA_DIR_HINT}")
+        data_dir_close(settings.DATA_DIR)
         if subcommand in CHANGING:
             command.run_from_argv = _written_down(command.run_from_argv)  # type: ignore[method-assign, assignment]
         return command

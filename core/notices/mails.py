@@ -21,6 +21,8 @@ from core.notices.selectors import choices
 logger = logging.getLogger(__name__)
 
 SALT = "core.notices.unsubscribe"
+UNSUBSCRIBE_DAYS = 366
+"""How long the link that stops mails works; each later mail has a new one."""
 
 
 def mails_send(_: int = 0) -> None:
@@ -60,9 +62,9 @@ def unsubscribe_token(user: User, kind: NoticeKind) -> str:
 
 
 def unsubscribe_find(token: str) -> tuple[User, NoticeKind] | None:
-    """Return the user and kind of a token; None for a forged token or a deleted account."""
+    """Return the user and kind of a token; None for a forged token, one of a year ago, or a deleted account."""
     try:
-        key, kind = signing.loads(token, salt=SALT)
+        key, kind = signing.loads(token, salt=SALT, max_age=UNSUBSCRIBE_DAYS * 86_400)
         return User.objects.get(pk=key), NoticeKind(kind)
     except (signing.BadSignature, User.DoesNotExist, ValueError, TypeError):
         return None

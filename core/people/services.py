@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Mapping
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
@@ -67,6 +68,10 @@ def _create(user: User, letter: LetterKind) -> User:
     try:
         with transaction.atomic():
             user.save(force_insert=True)
+            if user.has_usable_password():
+                # Before the login and the worker that mails the letter, which would both make it, and one in vain: the
+                # database's log would have the address. A provider's login makes its own.
+                EmailAddress.objects.create(user=user, email=user.email.lower(), primary=True)
             letter_write(kind=letter, email=user.email)
     except IntegrityError:
         if User.objects.filter(email__iexact=email).exists():

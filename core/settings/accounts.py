@@ -24,8 +24,9 @@ AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
 PASSWORD_RESET_TIMEOUT = 12 * 3600
 SUPERUSER_EMAIL = env.text("SUPERUSER_EMAIL")
 SUPERUSER_PASSWORD = env.secret("SUPERUSER_PASSWORD")
-# Organisers must log in with a second factor (a passkey, or a code from an app), on every kind of access.
-REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
+# Organisers must log in with a second factor (a passkey, or a code from an app), on every kind of access. A site that
+# others can reach has HTTPS.
+REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", HTTPS)
 # The first one makes new hashes; a login with an older hash renews it.
 PASSWORD_HASHERS = [
     "core.people.hashers.Argon2AtOnce",

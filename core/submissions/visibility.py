@@ -72,6 +72,8 @@ def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
     A player's own words, and the episode's number, are for those who may see its source; after an evaluation on hidden
     seeds, only for staff. All others read `public_error`, which contains only the arena's words.
     """
+    if job.fault == JobFault.PLATFORM and job.public_error and not may(viewer, SECRETS):
+        return job.public_error
     is_hidden = isinstance(job, Evaluation) and seeds_hidden(job)
     if may(viewer, SECRETS) if is_hidden and job.fault == JobFault.PLAYER else can_see_source:
         return job.error

@@ -6,6 +6,7 @@ twenty simultaneous requests may all pass. Pages and the API count together.
 
 from __future__ import annotations
 
+import logging
 import math
 import unicodedata
 from collections.abc import Callable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     # At run time this would be a circle: views load these classes through the settings.
     from rest_framework.views import APIView
 
+logger = logging.getLogger(__name__)
 AnyRequest = HttpRequest | Request
 Named = Callable[[AnyRequest], str | None]
 """Returns the name under which a request counts; None if it does not count."""
@@ -73,6 +75,10 @@ class Throttle(SimpleRateThrottle):
             # The period has just ended.
             count = 1
         self.now = now
+        if count == self.num_requests + 1:
+            # Once in a period, or a flood of requests would be one of lines; and without an e-mail address.
+            shown = who if who.startswith(("address ", "account ")) else who.partition(" ")[0]
+            logger.warning("limit.reached", extra={"rate": self.scope, "sender": shown, "limit": self.rate})
         self._tell(request, RateLeft(self.num_requests, max(0, self.num_requests - count), math.ceil(self.ends_at)))
         return count <= self.num_requests
 

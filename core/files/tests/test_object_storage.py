@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from core.errors import StoreFailed
-from core.files.buckets import bucket_of
+from core.files.buckets import bucket_of, file_store
 from core.files.object_storage import LEAST_BYTES, ObjectStorage
 from core.files.storage import LocalStorage
 from core.jobs.artifacts import store_is_down
@@ -190,6 +191,18 @@ def test_an_address_that_is_none_is_refused_without_its_secret(address: str) -> 
     with pytest.raises(ImproperlyConfigured, match="STORAGE must be local") as refused:
         bucket_of(address)
     assert "secret@" not in str(refused.value)
+
+
+def test_files_of_the_local_store_are_for_their_owner_alone(tmp_path: Path) -> None:
+    entry = file_store("local")
+    store = storages.create_storage(entry | {"OPTIONS": entry["OPTIONS"] | {"location": tmp_path}})
+    umask = os.umask(0o022)
+    try:
+        name = store.save("archives/1/archive.zip", ContentFile(b"private"))
+    finally:
+        os.umask(umask)
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "archives").stat().st_mode & 0o777 == 0o700
 
 
 def test_an_address_names_every_part() -> None:

@@ -51,6 +51,20 @@ def test_without_public_words_a_failure_on_hidden_seeds_names_who_can_read_it(ta
     assert error_shown(row, alice, can_see_source=True) == "The organisers can read why."
 
 
+def test_the_address_of_the_registry_is_for_organisers_alone() -> None:
+    made = factories.submission(factories.agent(factories.user("alice"), factories.environment()))
+    build = factories.build(made, JobState.QUEUED)
+    row = job_claim(kind=type(build), job_id=build.pk, worker="w")
+    assert row is not None
+    job_give_back(job=row, code="registry_unavailable", error="The registry inner.example:5000 does not answer.")
+    build.refresh_from_db()
+    assert "inner.example" not in str(build.history)
+    shown = error_shown(build, made.agent.owner, can_see_source=True)
+    assert shown == "The arena's registry of images fails at the moment."
+    olga = factories.user("olga", is_staff=True, is_superuser=True)
+    assert "inner.example" in error_shown(build, olga, can_see_source=True)
+
+
 def test_a_fault_of_the_platform_is_told_to_strangers_in_full() -> None:
     made = factories.submission(factories.agent(factories.user("alice"), factories.environment()))
     build = factories.build(made, JobState.QUEUED)

@@ -21,13 +21,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="a new file, or a folder, in which the file is named by the time")
         parser.add_argument("--keep", type=int, metavar="N", help="then delete all but the newest N in this folder")
+        parser.add_argument(
+            "--encrypt-to",
+            default="",
+            metavar="RECIPIENT",
+            help="a public key of age: only its private key opens the file",
+        )
 
-    def handle(self, *args: Any, path: Path, keep: int | None, **options: Any) -> None:
+    def handle(self, *args: Any, path: Path, keep: int | None, encrypt_to: str, **options: Any) -> None:
         if keep is not None and (keep < 1 or not path.is_dir()):
             raise CommandError("--keep needs a folder and a number from 1.")
         begun = time.monotonic()
         try:
-            made = backup_make(path, now=timezone.now())
+            made = backup_make(path, now=timezone.now(), recipient=encrypt_to)
         except (BackupError, OSError) as error:
             raise CommandError(str(error)) from error
         seconds = time.monotonic() - begun

@@ -20,10 +20,11 @@ class Command(BaseCommand):
         parser.add_argument("path", type=Path, help="a file written by `manage.py backup`")
         parser.add_argument("--replace", action="store_true", help="replace existing people and agents")
         parser.add_argument("--force", action="store_true", help="restore even while the database is in use")
+        parser.add_argument("--identity", type=Path, metavar="FILE", help="the private key of an encrypted backup")
 
-    def handle(self, *args: Any, path: Path, replace: bool, force: bool, **options: Any) -> None:
+    def handle(self, *args: Any, path: Path, replace: bool, force: bool, identity: Path | None, **options: Any) -> None:
         try:
-            done = restore(path, replace=replace, force=force, tell=self.stdout.write)
+            done = restore(path, replace=replace, force=force, identity=identity, tell=self.stdout.write)
         except (BackupError, OSError) as error:
             raise CommandError(str(error)) from error
         steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in done.seconds.items())

@@ -8,7 +8,7 @@ from typing import ClassVar
 from typing import cast as cast_to
 
 import pytest
-from django.core import mail
+from django.core import mail, signing
 from django.core.mail.backends import smtp
 from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
@@ -27,7 +27,7 @@ from core.models import (
     User,
 )
 from core.notices.letters import letter_write
-from core.notices.mails import mails_send, mails_send_due, unsubscribe_find, unsubscribe_token
+from core.notices.mails import UNSUBSCRIBE_DAYS, mails_send, mails_send_due, unsubscribe_find, unsubscribe_token
 from core.notices.outbox import LONGEST_PAUSE, MAX_ATTEMPTS, pause_after
 from core.notices.services import choices_save, mail_stop, notify
 from core.operations.retention import retention_apply
@@ -101,7 +101,9 @@ def titles(person: User) -> list[str]:
     return list(Notice.objects.filter(user=person).order_by("pk").values_list("title", flat=True))
 
 
-def test_a_notice_is_in_the_inbox_and_in_a_mail_that_can_be_stopped(cast: Cast, settings: Settings) -> None:
+def test_a_notice_is_in_the_inbox_and_in_a_mail_that_can_be_stopped(
+    cast: Cast, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.SITE_URL = "https://arena.example"
     notify(user=cast.alice, kind=KIND, title="anna\r\nBcc: eve@arena.example", text="It crashed.", address="/a/")
     assert mails_send_due(now=timezone.now()) == 1
@@ -117,6 +119,11 @@ def test_a_notice_is_in_the_inbox_and_in_a_mail_that_can_be_stopped(cast: Cast, 
     assert link.startswith("https://arena.example/unsubscribe/")
     assert unsubscribe_find(link.split("/")[-2]) == (cast.alice, KIND)
     assert unsubscribe_find(unsubscribe_token(cast.alice, KIND)[:-1] + "?") is None
+    a_year_ago = signing.b62_encode(int((timezone.now() - timedelta(days=UNSUBSCRIBE_DAYS, minutes=1)).timestamp()))
+    with monkeypatch.context() as patch:
+        patch.setattr(signing.TimestampSigner, "timestamp", lambda _: a_year_ago)
+        old = unsubscribe_token(cast.alice, KIND)
+    assert unsubscribe_find(old) is None
 
 
 def test_unwanted_notices_and_those_to_closed_accounts_are_not_sent(cast: Cast) -> None:

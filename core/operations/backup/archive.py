@@ -11,13 +11,14 @@ import os
 import tarfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
 from core.operations.backup.errors import BackupDamaged, BackupError
+from core.operations.backup.sealed import sealing, unsealed
 
 FORMAT = 1
 MANIFEST, DATABASE, FILES = "manifest.json", "database", "files/"
@@ -124,13 +125,20 @@ class BackupWriter:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[BackupWriter]:
-    """Open a new backup that only its owner can read; it gets its name when it is complete and on the disk."""
+def writing(path: Path, recipient: str = "") -> Iterator[BackupWriter]:
+    """Open a new backup that only its owner can read; it gets its name when it is complete and on the disk.
+
+    recipient: the public key to which all of it is encrypted; empty for none.
+    """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         part.touch(0o600, exist_ok=False)
         with part.open("wb") as file:
-            with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+            with (
+                sealing(file, recipient) if recipient else nullcontext(file) as stream,
+                # In order, because an encrypted stream cannot go back.
+                tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+            ):
                 yield BackupWriter(tar)
             file.flush()
             os.fsync(file.fileno())
@@ -182,10 +190,13 @@ class BackupReader:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[BackupReader]:
-    """Open a backup and read its manifest. Raises BackupDamaged for an incomplete backup or another file."""
+def reading(path: Path, identity: Path | None = None) -> Iterator[BackupReader]:
+    """Open a backup and read its manifest. Raises BackupDamaged for an incomplete backup or another file.
+
+    identity: a file with the private key of an encrypted backup.
+    """
     try:
-        with tarfile.open(path, "r:") as tar:
+        with unsealed(path, identity) as file, tarfile.open(fileobj=file, mode="r:") as tar:
             yield BackupReader(tar)
     except tarfile.TarError as error:
         raise BackupDamaged(f"{path} is not a complete backup: {error}. Use another one.") from error

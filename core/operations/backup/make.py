@@ -20,6 +20,7 @@ from core.files.storage import may_be_stored
 from core.operations.backup.archive import DATABASE, FILES, FORMAT, BackupManifest, BackupWriter, writing
 from core.operations.backup.database import Dump, database_dump, database_kind, files_named
 from core.operations.backup.errors import BackupError
+from core.operations.backup.sealed import SUFFIX as SEALED
 
 PREFIX, SUFFIX = "arena-", ".tar"
 
@@ -40,13 +41,15 @@ class Made:
     unread: dict[str, str]
 
 
-def backup_make(path: Path, *, now: datetime) -> Made:
+def backup_make(path: Path, *, now: datetime, recipient: str = "") -> Made:
     """Write a backup to a new file, or into a folder under a name made from the time. Raises BackupError.
 
     The database comes first, as it is at one moment, then every file that its rows name. Files are never changed, so
     both match, whatever workers finish meanwhile. Files that the store does not give are left out and reported.
+    recipient: a public key of age, to which the backup is encrypted. No plain byte is then written where it is stored.
     """
-    path = path / f"{PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}" if path.is_dir() else path
+    suffix = SUFFIX + (SEALED if recipient else "")
+    path = path / f"{PREFIX}{now.astimezone(UTC):%Y%m%dT%H%M%SZ}{suffix}" if path.is_dir() else path
     if path.exists():
         raise BackupError(f"{path} already exists, and backups are never overwritten.")
     if not path.parent.is_dir():
@@ -54,8 +57,9 @@ def backup_make(path: Path, *, now: datetime) -> Made:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise BackupError("The database is older than this code: run `manage.py migrate`, or use the matching code.")
-    with writing(path) as writer:
-        with tempfile.TemporaryDirectory(prefix="arena-backup-", dir=path.parent) as folder:
+    with writing(path, recipient) as writer:
+        # TMPDIR of an encrypted backup: the copy of the database is not encrypted yet.
+        with tempfile.TemporaryDirectory(prefix="arena-backup-", dir=None if recipient else path.parent) as folder:
             copy = Path(folder) / "database"
             dump = database_dump(copy)
             with copy.open("rb") as file:
@@ -78,7 +82,8 @@ def backup_make(path: Path, *, now: datetime) -> Made:
 
 def backups_thin(folder: Path, *, keep: int) -> list[Path]:
     """Delete all but the newest backups in a folder, by their names; return the deleted ones."""
-    old = sorted(folder.glob(f"{PREFIX}????????T??????Z{SUFFIX}"))[: -keep or None]
+    name = f"{PREFIX}????????T??????Z{SUFFIX}"
+    old = sorted([*folder.glob(name), *folder.glob(name + SEALED)])[: -keep or None]
     for path in old:
         path.unlink()
     return old

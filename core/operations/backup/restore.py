@@ -39,17 +39,27 @@ class Restored:
 
 
 def restore(
-    path: Path, *, replace: bool, force: bool = False, tell: Callable[[str], None] = lambda _: None
+    path: Path,
+    *,
+    replace: bool,
+    force: bool = False,
+    identity: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Restored:
     """Replace this arena by a backup.
 
     replace: also where there are people or agents already. force: also while other programs use the database. Files
-    that no row of the backup names stay in the store, archives for 30 days. `tell` gets a sentence before each
+    that no row of the backup names stay in the store, archives for 30 days. identity: a file with the private key of an
+    encrypted backup. `tell` gets a sentence before each
     step. Raises BackupDamaged and RestoreRefused before anything is changed, and BackupError for a later failure, after
     database and store were put back as they were.
     """
     steps = _Steps(tell)
-    with reading(path) as backup, tempfile.TemporaryDirectory(prefix="arena-restore-") as name, ExitStack() as undo:
+    with (
+        reading(path, identity) as backup,
+        tempfile.TemporaryDirectory(prefix="arena-restore-") as name,
+        ExitStack() as undo,
+    ):
         _check_fits(backup.manifest)
         if not force and (others := who_works()):
             raise RestoreRefused(

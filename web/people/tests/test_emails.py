@@ -23,6 +23,7 @@ from core.notices.mails import mails_send
 from core.notices.outbox import MAX_ATTEMPTS
 from core.notices.services import notify
 from core.people.emails import email_address_ensure
+from core.people.services import user_create
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
@@ -72,6 +73,13 @@ def test_a_mail_that_was_due_is_not_sent_to_an_address_that_is_no_longer_confirm
     mails_send()
     assert mail.outbox == []
     assert Notice.objects.get().mail_next_at is None
+
+
+def test_a_new_account_has_its_address_before_login_and_worker_look_for_it() -> None:
+    """Both would make the row, and one in vain: the address would be in the error that PostgreSQL logs."""
+    user = user_create(email="Dora@arena.example", username="dora", password=PASSWORD)
+    row = EmailAddress.objects.get(user=user)
+    assert (row.email, row.primary, row.verified) == ("dora@arena.example", True, False)
 
 
 @pytest.mark.parametrize("spoil", ["another e-mail", "an old link", "a forged link", "a closed account", "a used link"])

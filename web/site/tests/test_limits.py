@@ -247,6 +247,21 @@ def test_what_is_left_is_told_in_headers(cast: Cast, visit: As, monkeypatch: pyt
     assert len({answer["X-RateLimit-Reset"] for answer in left}) == 1
 
 
+def test_who_asks_too_often_is_a_line_of_the_log_once_a_period(
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rates(monkeypatch, account="2/minute", password_reset="1/hour")
+    client = visit(cast.alice)
+    for _ in range(5):
+        client.get("/api/v1/me/")
+    for number in range(3):
+        at(f"198.51.100.{number}").post("/password-reset/", {"email": "someone@example.org"})
+    lines = [vars(record) for record in caplog.records if record.message == "limit.reached"]
+    shown = [(line["rate"], line["sender"], line["limit"]) for line in lines]
+    assert shown == [("account", f"account {cast.alice.pk}", "2/minute"), ("password_reset", "email", "1/hour")]
+    assert "someone@" not in caplog.text
+
+
 def test_of_requests_at_the_same_moment_no_more_pass_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     rates(monkeypatch, sign_up="3/hour")
     assert count_at_once(cache) == 3
