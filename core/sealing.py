@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -23,6 +23,21 @@ else:
     _Text = models.CharField
 
 MARK = "sealed:"
+
+
+class Unreadable(str):
+    """An empty text in place of one that was sealed with another key; saving it keeps what is stored.
+
+    One row that cannot be read stops nothing: pages show it, and it can be written anew or deleted.
+    """
+
+    __slots__ = ("sealed",)
+    sealed: str
+
+    def __new__(cls, sealed: str) -> Self:
+        made = super().__new__(cls, "")
+        made.sealed = sealed
+        return made
 
 
 class NotOpened(Exception):
@@ -52,10 +67,15 @@ class SealedField(_Text):
         name, _, arguments, options = super().deconstruct()
         return name, "django.db.models.CharField", arguments, options
 
-    def from_db_value(self, value: str | None, *_: Any) -> str | None:
-        return None if value is None else opened(value)
+    def from_db_value(self, value: Any, *_: Any) -> str | None:
+        try:
+            return None if value is None else opened(value)
+        except NotOpened:
+            return Unreadable(value)
 
     def get_prep_value(self, value: Any) -> Any:
+        if isinstance(value, Unreadable):
+            return value.sealed
         text = super().get_prep_value(value)
         return seal(text) if isinstance(text, str) else text
 

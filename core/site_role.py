@@ -7,6 +7,8 @@ table, and tables of `core.append_only` only grow for it, whatever becomes of th
 from __future__ import annotations
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from core.append_only import TABLES
@@ -21,12 +23,15 @@ def role_grant(connection: BaseDatabaseWrapper) -> None:
         return
     role = connection.ops.quote_name(name)
     tables = set(connection.introspection.table_names())
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT current_schema(), current_database(), EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", [name]
-        )
-        schema, database, exists = cursor.fetchone()
-        if not exists:
+    # At once, because the site is at work meanwhile.
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute("SELECT current_schema(), current_database()")
+        schema, database = cursor.fetchone()
+        cursor.execute("SELECT rolsuper OR rolcreaterole OR rolcreatedb FROM pg_roles WHERE rolname = %s", [name])
+        found = cursor.fetchone()
+        if found == (True,):
+            raise ImproperlyConfigured(f"DATABASE_ROLE: {name} may make roles or databases; name another role.")
+        if found is None:
             cursor.execute(f"CREATE ROLE {role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE")
         if settings.DATABASE_ROLE_PASSWORD:
             cursor.execute(f"ALTER ROLE {role} PASSWORD %s", [settings.DATABASE_ROLE_PASSWORD])

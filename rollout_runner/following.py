@@ -11,10 +11,10 @@ from arena_kit.rollout.attempt import Phase
 from arena_kit.rollout.recording.recorder import RUNNING
 from arena_kit.rollout.worlds.world import DEADLINE_LABEL, World
 from core.jobs.apart import apart
+from core.jobs.hosts import worker_name
 from core.jobs.lease import Lease
 from core.jobs.states import StaleJob
 from core.jobs.stopping import WorkerStopped
-from core.jobs.worker import worker_name
 from core.models import JobState, Rollout
 from core.rollouts.leases import world_closed, world_opened
 from core.rollouts.storable import storable

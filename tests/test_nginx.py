@@ -143,6 +143,7 @@ def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Pat
     ("hosts", "answered", "foreign"),
     [
         ("arena.example.org, www.example.org", "arena.example.org www.example.org:80 WWW.example.org", "x.example"),
+        ("Arena.Example.org", "arena.example.org ARENA.example.org", "evil,evil x,* arena.example.org,evil"),
         ("arena.example.org", "arena.example.org localhost", "a.arena.example.org example.org arena.example.org.x"),
         (".example.org", "example.org a.b.example.org", "badexample.org example.org.x"),
         ("*", "anything.example", ""),

@@ -62,6 +62,10 @@ class Outage:
         self._rests_until = UP
 
 
+UNREADABLE = object()
+"""What a foreign value is read as: `SteadyRedisCache` takes it for missing."""
+
+
 def _steady(name: str) -> Callable[..., Any]:
     """Make a cache method that asks Redis, or this process's memory while Redis is down."""
 
@@ -83,7 +87,7 @@ def _steady(name: str) -> Callable[..., Any]:
 class Data:
     """Writes values as msgpack: data alone, so that a foreign value in Redis cannot run code as a pickle would.
 
-    Raises TypeError for a value that is no data. A foreign value that is not msgpack reads as missing.
+    Raises TypeError for a value that is no data. A foreign value that is not msgpack is read as UNREADABLE.
     """
 
     def dumps(self, value: Any) -> bytes | int:
@@ -97,8 +101,8 @@ class Data:
             pass
         try:
             return msgspec.msgpack.decode(data)
-        except msgspec.DecodeError:
-            return None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return UNREADABLE
 
 
 class SteadyRedisCache(BaseCache):
@@ -115,13 +119,21 @@ class SteadyRedisCache(BaseCache):
         self.own = LocMemCache("while Redis is down", {**params, "OPTIONS": {}})
 
     add = _steady("add")
-    get = _steady("get")
+    _get = _steady("get")
     set = _steady("set")
     touch = _steady("touch")
     delete = _steady("delete")
     has_key = _steady("has_key")
     incr = _steady("incr")
-    get_many = _steady("get_many")
+    _get_many = _steady("get_many")
     set_many = _steady("set_many")
     delete_many = _steady("delete_many")
     clear = _steady("clear")
+
+    def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
+        value = self._get(key, default, version=version)
+        return default if value is UNREADABLE else value
+
+    def get_many(self, keys: Any, version: int | None = None) -> dict[str, Any]:
+        found = self._get_many(keys, version=version)
+        return {key: value for key, value in found.items() if value is not UNREADABLE}

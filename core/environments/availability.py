@@ -20,10 +20,10 @@ from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.holding import duels_try_again, failing_key
 from core.errors import Refused
 from core.jobs.control import job_cancel_if_open
+from core.jobs.hosts import worker_name
 from core.jobs.lifecycle import from_now, job_delay, job_fail, jobs_go_on
 from core.jobs.states import OPEN, wait_until
 from core.jobs.waits import UNAVAILABLE_CODE
-from core.jobs.worker import worker_name
 from core.links import page
 from core.models import Alarm, CancelCode, Duel, Environment, Job, JobFault, JobState
 from core.notices.alarms import alarm_raise, alarm_settle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 
 from core.models import HostState, WorkerHost
@@ -12,6 +13,11 @@ _name = ""
 def host_name() -> str:
     """Return the name of this host as pages show it, at most 80 characters."""
     return (_name or socket.gethostname())[:80]
+
+
+def worker_name() -> str:
+    """Return the name of this process, as pages show it beside jobs."""
+    return f"{host_name()}:{os.getpid()}"
 
 
 def host_call(name: str) -> None:

@@ -10,11 +10,12 @@ from django.db import Error, connection
 from core.jobs.claims import is_anything_waiting
 from core.jobs.forks import ENDING
 from core.jobs.heartbeat import Heartbeat
+from core.jobs.hosts import worker_name
 from core.jobs.messages import message_do
 from core.jobs.scratch import work_in_own_folder
 from core.jobs.stopping import ask_to_stop, is_stopping
 from core.jobs.wakeups import wait
-from core.jobs.worker import Performed, may_begin, step, worker_name
+from core.jobs.worker import Performed, may_begin, step
 
 logger = logging.getLogger(__name__)
 

@@ -6,18 +6,18 @@ Several requests for the same thing that wait are one message. Long work has no 
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
 from django.db import Error, transaction
-from django.db.models import Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import QuerySet
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
 from core.jobs.apart import apart
+from core.jobs.hosts import worker_name
 from core.jobs.locks import name_lock
 from core.jobs.registry import TASKS
 from core.jobs.wakeups import workers_wake
+from core.jobs.worker_selectors import workers_alive
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +33,9 @@ REPOSITORY_TASK = "repository_refresh"
 
 TASK = f"{__name__}.task_run"
 """The dotted path of the function that every message names."""
-TAKEN = " taken"
-"""After the name of a queue: the key of messages whose task is running."""
-AGAIN_AFTER = timedelta(hours=1)
-"""The time after which the message of a task that has not ended waits again: longer than any task takes."""
+TAKEN = " taken by "
+"""Between the names of a queue and of a worker: the key of a message whose task is running."""
+MOST_LETTERS = 100
 
 
 def task_request(queue: str, task: str, argument: int | str = 0) -> None:
@@ -55,9 +54,7 @@ def task_run(task: str, argument: int | str) -> None:
 
 def messages(queue: str) -> QuerySet[OrmQ]:
     """Return the messages that wait in a queue, the oldest first, and not those whose task is running."""
-    # A new message has the time of its host, whose clock may be wrong; a taken one has that of the database.
-    waiting = Q(key=queue) | Q(key=f"{queue}{TAKEN}", lock__lte=Now())
-    rows: QuerySet[OrmQ] = OrmQ.objects.filter(waiting).order_by("pk")
+    rows: QuerySet[OrmQ] = OrmQ.objects.filter(key=queue).order_by("pk")
     return rows
 
 
@@ -73,7 +70,7 @@ def message_do(queue: str) -> bool:
         return False
     # It waits no longer before its task runs, because the task may miss what changes from now on. It goes when the task
     # is over: that of a worker that was killed is done again.
-    if messages(queue).filter(pk=first.pk).update(key=f"{queue}{TAKEN}", lock=Now() + AGAIN_AFTER) == 0:
+    if messages(queue).filter(pk=first.pk).update(key=_taken(queue, worker_name())) == 0:
         return True
     called = _read(first)
     if called is not None:
@@ -86,9 +83,19 @@ def message_do(queue: str) -> bool:
     return True
 
 
+def messages_give_back() -> None:
+    """Let the messages wait again whose worker has died in their task."""
+    alive = list(workers_alive().values_list("name", flat=True))
+    for row in OrmQ.objects.filter(key__contains=TAKEN):
+        queue = row.key.partition(TAKEN)[0]
+        if row.key not in {_taken(queue, name) for name in alive}:
+            OrmQ.objects.filter(pk=row.pk, key=row.key).update(key=queue)
+            workers_wake(queue)
+
+
 def messages_thin() -> None:
     """Leave one of equal messages: where no worker takes them, those of schedules would grow without end."""
-    for queue in OrmQ.objects.exclude(key__endswith=TAKEN).order_by().values_list("key", flat=True).distinct():
+    for queue in OrmQ.objects.exclude(key__contains=TAKEN).order_by().values_list("key", flat=True).distinct():
         seen: set[tuple[str, int | str] | None] = set()
         for row in list(messages(queue)):
             called = _read(row)
@@ -114,6 +121,10 @@ def _send(queue: str, task: str, argument: int | str) -> None:
 
 def _is_waiting(queue: str, task: str, argument: int | str) -> bool:
     return any(_read(row) == (task, argument) for row in messages(queue))
+
+
+def _taken(queue: str, worker: str) -> str:
+    return f"{queue}{TAKEN}{worker}"[:MOST_LETTERS]
 
 
 def _read(row: OrmQ) -> tuple[str, int | str] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable
 from enum import Enum
@@ -17,7 +16,7 @@ from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
 from core.jobs.claims import charge, claim_next
 from core.jobs.heartbeat import activity
-from core.jobs.hosts import host_name
+from core.jobs.hosts import worker_name
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_give_back, job_give_back_stopped
 from core.jobs.log import job_about, job_span, log_end, log_start
@@ -76,11 +75,6 @@ class Performed(Enum):
     GIVEN_BACK = "given back"
     REFUSED = "refused"
     """Another worker holds the job now, or it was cancelled: this worker's result does not count."""
-
-
-def worker_name() -> str:
-    """Return the name of this process, as pages show it beside jobs."""
-    return f"{host_name()}:{os.getpid()}"
 
 
 def step(queue: str) -> Performed:

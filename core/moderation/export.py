@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import uuid
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -73,7 +74,8 @@ class AccountExport:
     def __init__(self, user: User) -> None:
         self._user, self._key = user, f"export:{user.pk}"
         # The key expires by itself, for a process that dies while it sends.
-        if not cache.add(self._key, True, OPEN_SECONDS):
+        self._mark = uuid.uuid4().hex
+        if not cache.add(self._key, self._mark, OPEN_SECONDS):
             raise Refused("Your data is being sent already. Wait until that file is complete, then ask again.")
 
     def __iter__(self) -> Iterator[bytes]:
@@ -91,7 +93,9 @@ class AccountExport:
         yield sent.taken()
 
     def close(self) -> None:
-        cache.delete(self._key)
+        # After OPEN_SECONDS another export may have begun.
+        if cache.get(self._key) == self._mark:
+            cache.delete(self._key)
 
 
 class _Sent(io.RawIOBase):

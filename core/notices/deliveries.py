@@ -20,6 +20,7 @@ from core.notices.alarms import alarm_raise, alarm_settle
 from core.notices.outgoing import CannotReach, ReceiverAnswer, address_problem, post
 from core.notices.payloads import Event, signature
 from core.notices.services import delivery_create
+from core.sealing import Unreadable
 from core.version import arena_version
 
 logger = logging.getLogger(__name__)
@@ -147,6 +148,8 @@ def webhook_forget(*, webhook_id: int) -> None:
 
 
 def _post(row: Delivery) -> ReceiverAnswer:
+    if isinstance(row.webhook.secret_url, Unreadable):
+        raise CannotReach("Its address was stored with another SECRET_KEY. Delete this webhook and add it anew.")
     at = int(time.time())
     headers = {
         "Content-Type": "application/json",

@@ -11,12 +11,12 @@ from django.utils.module_loading import import_string
 
 from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
+from core.jobs.hosts import worker_name
 from core.jobs.lifecycle import jobs_end_delay
-from core.jobs.messages import messages_thin
+from core.jobs.messages import messages_give_back, messages_thin
 from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
-from core.jobs.worker import worker_name
 from core.operations.expiry import jobs_requeue_expired
 from core.operations.watchdog import queues_check
 
@@ -76,11 +76,11 @@ def look_around() -> None:
 
 
 def look() -> None:
-    """Take jobs back from dead workers, mend schedules, thin out messages and run the registered steps.
+    """Take jobs and messages back from dead workers, mend schedules, thin out messages and run the registered steps.
 
     An error in one step does not stop the others.
     """
-    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend, messages_thin):
+    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend, messages_give_back, messages_thin):
         with apart(step.__name__):
             step()
     for path in STEPS:

@@ -64,6 +64,8 @@ CACHES: dict[str, Any] = {
     "default": {
         "BACKEND": "core.cache.redis.SteadyRedisCache",
         "LOCATION": REDIS_URL,
+        # Values of before 0.1.0 were pickles, some without an end.
+        "KEY_PREFIX": "arena",
         # Cached answers can be computed again in less time than a slow cache would take.
         "OPTIONS": {"socket_timeout": 0.25, "socket_connect_timeout": 0.25},
     }

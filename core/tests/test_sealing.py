@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from pytest_django.fixtures import Settings
 
 from core.models import Webhook
+from core.notices.alarms import alarm_raise
+from core.notices.deliveries import deliveries_run
 from core.sealing import NotOpened, opened, seal
-from core.tests import factories
+from core.tests import applications, factories
 
 URL = "https://chat.example.org/hook/very-secret"
 pytestmark = pytest.mark.django_db
@@ -65,16 +69,31 @@ def test_the_key_is_changed_by_a_fallback_and_a_command(settings: Settings) -> N
     assert opened(Authenticator.objects.get().data["secret"]) == "JBSWY3DPEHPK3PXP"
 
 
-def test_without_the_old_key_nothing_is_changed_and_it_is_said(settings: Settings) -> None:
+def test_what_another_key_has_sealed_stops_nothing_and_stays(settings: Settings) -> None:
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "first" * 12, []
     TOTP.activate(factories.user("ann"), "JBSWY3DPEHPK3PXP")
+    row = webhook()
     before = stored()
     settings.SECRET_KEY = "second" * 12
-    with pytest.raises(CommandError, match="SECRET_KEY_FALLBACKS"):
-        call_command("secrets_seal")
+    said = io.StringIO()
+    call_command("secrets_seal", stderr=said)
+    assert "SECRET_KEY_FALLBACKS does not name: the TOTP Authenticator of ann, the webhook chat." in said.getvalue()
     with pytest.raises(NotOpened):
         opened(Authenticator.objects.get().data["secret"])
+    lost = Webhook.objects.get()
+    assert (lost.secret_url, lost.host) == ("", "")
+    lost.name = "renamed"
+    lost.save()
     assert stored() == before
+    Webhook.objects.filter(pk=row.pk).update(kinds=["ALARM"])
+    alarm_raise(key="one", message="It is raised.")
+    assert lost.deliveries.count() == 1
+    deliveries_run()
+    assert "stored with another SECRET_KEY" in lost.deliveries.get().error
+    client = Client()
+    client.force_login(applications.organiser())
+    assert client.get("/organise/webhooks/").status_code == 200
+    assert client.get(f"/organise/webhooks/{row.pk}/").status_code == 200
 
 
 def test_secrets_from_before_are_read_and_sealed() -> None:

@@ -9,10 +9,11 @@ from django.conf import settings
 from django_q.models import OrmQ
 
 from core.jobs.claims import is_work_waiting
+from core.jobs.hosts import worker_name
 from core.jobs.lifecycle import job_claim
 from core.jobs.messages import TASK, message_do
 from core.jobs.registry import SERVICES, queues_of
-from core.jobs.worker import Performed, perform, step, worker_name
+from core.jobs.worker import Performed, perform, step
 from core.models import Job
 
 

@@ -20,9 +20,9 @@ from arena_kit.cluster.lots.driver import Driver
 from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import is_work_waiting
 from core.jobs.heartbeat import Heartbeat
+from core.jobs.hosts import worker_name
 from core.jobs.stopping import ask_to_stop, has_time_to_finish, is_stopping
 from core.jobs.tenants import lots_tenant
-from core.jobs.worker import worker_name
 from duel_runner.lots.rows import LotRows
 
 logger = logging.getLogger(__name__)

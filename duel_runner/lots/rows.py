@@ -24,11 +24,12 @@ from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import claim_next
 from core.jobs.heartbeat import activity
+from core.jobs.hosts import worker_name
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import from_now, job_delay, job_fail
 from core.jobs.log import job_about, job_span, log_end, log_start
 from core.jobs.stopping import WorkerStopped
-from core.jobs.worker import Performed, may_begin, settled, worker_name
+from core.jobs.worker import Performed, may_begin, settled
 from core.models import Duel, Evaluation, Job, JobFault, JobState, Validation
 from core.tracing import stages
 from duel_runner.evaluating import evaluation_steps

@@ -35,7 +35,9 @@ class WebhookForm(PartedForm):
     def clean_secret_url(self) -> str:
         url: str = self.cleaned_data["secret_url"].strip()
         if not url:
-            return str(self.instance.secret_url)
+            # As it is: one that cannot be read stays stored.
+            kept: str = self.instance.secret_url
+            return kept
         if problem := address_problem(url):
             raise ValidationError(problem)
         return url

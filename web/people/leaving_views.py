@@ -42,7 +42,11 @@ def export(request: HttpRequest) -> HttpResponseBase:
         parts = AccountExport(request.user)
     except Refused as refused:
         return too_many(request, TooMany(str(refused), code="export_open", retry_after_seconds=60))
-    account_record(request, request.user, "export_account")
+    try:
+        account_record(request, request.user, "export_account")
+    except BaseException:
+        parts.close()
+        raise
     disposition = content_disposition_header(True, f"{request.user.username}.zip")
     return StreamingHttpResponse(
         parts, headers={"Content-Type": "application/zip", "Content-Disposition": str(disposition)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
@@ -9,15 +10,19 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.defaults import page_not_found
 
 from core.models import User
+from core.people.hashers import TooManyHashes
 from core.people.second_factor_selectors import has_second_factor, second_factor_missing
 from core.people.sessions import session_use
+from core.sealing import NotOpened
+from web.site.too_many import TooMany, too_many
 
+logger = logging.getLogger(__name__)
 Next = Callable[[HttpRequest], HttpResponseBase]
 
 # The site uses none of these features. Those that are not listed are off by default.
@@ -82,6 +87,15 @@ class SitePages:
         return page_not_found(request, Http404()) if unheard_of else None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, TooManyHashes):
+            return too_many(request, TooMany(str(exception), code="too_many_logins", retry_after_seconds=5))
+        if isinstance(exception, NotOpened):
+            logger.error("%s", exception)
+            sentence = "This site cannot read your second factor at the moment. Please tell the organisers."
+            if request.path_info.startswith("/api/"):
+                return JsonResponse({"detail": sentence}, status=503)
+            context = {"title": "This cannot be checked", "sentence": sentence}
+            return render(request, "web/site/refusal.html", context, status=503)
         return page_not_found(request, exception) if isinstance(exception, Http404) else None
 
 

@@ -274,6 +274,8 @@ def test_a_pickle_in_redis_is_never_loaded(
     assert cached("wall", str, lambda: "kept", clock=clock) == "right"
     shared.set("plain", Hostile())
     assert cache.get("plain") is None
+    assert cache.get("plain", []) == []
+    assert cache.get_many(["plain", "wall"]).keys() == {"wall"}
     assert not (tmp_path / "ran").exists()
     # What is no data is refused when it is written, so that nothing can come to need a pickle.
     with pytest.raises(TypeError):

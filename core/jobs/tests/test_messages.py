@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, transaction
 from django.db.models import F, QuerySet
+from django.db.models.functions import Now
 from django_q.models import OrmQ, Schedule
 from django_q.scheduler import scheduler
 from django_q.tasks import async_task
 
 from core.jobs import messages
 from core.jobs.claims import is_anything_waiting
-from core.jobs.messages import AGAIN_AFTER, TASK, message_do, messages_thin, task_request
+from core.jobs.hosts import worker_name
+from core.jobs.messages import TASK, message_do, messages_give_back, messages_thin, task_request
 from core.jobs.registry import TASKS, NamedTask
 from core.jobs.schedules import message_of
+from core.models import Worker
 from core.tests.concurrency import at_once
 from core.tests.working import do_requested, requested
 
@@ -107,8 +111,13 @@ def test_the_task_of_a_worker_that_was_killed_is_done_again(
         killed.setitem(TASKS, "note", die)
         with pytest.raises(SystemExit):
             message_do("publish")
-    assert not message_do("publish"), "It may be at work still."
-    OrmQ.objects.update(lock=F("lock") - AGAIN_AFTER)
+    assert not message_do("publish"), "It is taken."
+    times = {"started_at": Now(), "seen_at": Now()}
+    worker = Worker.objects.create(name=worker_name(), queue="publish", host="here", pid=os.getpid(), **times)
+    messages_give_back()
+    assert not message_do("publish"), "Its worker lives, and is at work still."
+    Worker.objects.filter(pk=worker.pk).update(stopped_at=Now())
+    messages_give_back()
     assert message_do("publish")
     assert (noted, requested()) == ([7], [])
 

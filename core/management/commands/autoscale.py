@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 
 from core.checks.startup import TAG
 from core.errors import Refused
-from core.jobs.worker import worker_name
+from core.jobs.hosts import worker_name
 from core.monitoring.exposition import serve
 from core.operations.scaling.decision import Policy
 from core.operations.scaling.providers import Provider, provider_of
