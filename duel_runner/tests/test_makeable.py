@@ -19,6 +19,7 @@ from arena_kit.errors import PlatformFault
 from core.environments.availability import availability_note
 from core.errors import Refused
 from core.jobs import claims, worker
+from core.jobs.hosts import worker_name
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.waits import WaitCode, waits_of
 from core.jobs.workers import worker_appear, worker_stop
@@ -157,7 +158,7 @@ def test_a_worker_alone_without_the_package_gives_the_job_back_and_leaves_it_to_
 def test_the_end_of_a_worker_settles_the_alarm_about_it_and_the_next_in_trouble_raises_its_own() -> None:
     environment = factories.task()
     job = waiting_validation(environment)
-    here = worker_appear(name=worker.worker_name(), host="h", pid=1, queue="duel", version="1", python="3")
+    here = worker_appear(name=worker_name(), host="h", pid=1, queue="duel", version="1", python="3")
     run(job)
     alarms = Alarm.objects.filter(key__endswith="-unmakeable", settled_at=None)
     assert alarms_settle_ended() == 0

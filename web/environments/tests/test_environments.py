@@ -251,7 +251,7 @@ def test_a_starter_kit_holds_what_the_arena_has_learned_for_the_environment(
 ) -> None:
     settings.DATA_DIR = tmp_path
 
-    def learned(folder: Path, environment: object, arguments: object, weights: Path) -> None:
+    def learned(folder: Path, environment: object, arguments: object, weights: Path, *, quiet: bool) -> None:
         weights.parent.mkdir(parents=True, exist_ok=True)
         weights.write_bytes(b"learned")
 
