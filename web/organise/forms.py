@@ -41,6 +41,10 @@ class PartedForm(AnyModelForm):
         ]
         return [(title, fields) for title, fields in found if fields]
 
+    def told(self, name: str) -> str:
+        """Return the words for a changed field in a notice to the person whom it concerns."""
+        return str(self.fields[name].label or name).lower()
+
 
 class ZonedForm(PartedForm):
     """A form with times. zone: the zone in which they are written, which a script sets; empty for UTC."""

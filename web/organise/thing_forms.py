@@ -28,6 +28,12 @@ class ProfileFieldsForm(PartedForm):
     class Meta:
         model = User
         fields = ("username", "email", "team", "github")
+        labels = {"username": "User name"}
+
+    def told(self, name: str) -> str:
+        """Return the words for a changed field; of a new name, also that name."""
+        words = super().told(name)
+        return f"{words} (now {self.instance.username})" if name == "username" else words
 
 
 class SamplingField(forms.JSONField):
