@@ -27,7 +27,8 @@ class Command(BaseCommand):
                     count += 1
         except NotOpened as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(f"{count} secrets are encrypted with SECRET_KEY.")
+        if count:
+            self.stdout.write(f"{count} secret{' is' if count == 1 else 's are'} encrypted with SECRET_KEY.")
 
 
 def _factor_seal(factor: Authenticator) -> bool:
