@@ -20,6 +20,13 @@ class AgentFieldsForm(PartedForm):
     class Meta:
         model = Agent
         fields = ("name", "is_public", "shares_moves", "opponents", "description")
+        labels = {"is_public": "Public", "shares_moves": "Matches in public data sets"}
+        help_texts = {"shares_moves": ""}
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        shares: Any = self.fields["shares_moves"].widget
+        shares.choices = [("unknown", "If the agent is public"), ("true", "Yes"), ("false", "No")]
 
 
 class ProfileFieldsForm(PartedForm):
@@ -69,7 +76,19 @@ class LanguageModelForm(PartedForm):
 
     class Meta:
         model = LanguageModel
-        labels = {"url": "Address", "model_id": "Name at its endpoint", "form": "Spoken to by", "key_name": "Key"}
+        labels = {
+            "url": "Address",
+            "model_id": "Name at its endpoint",
+            "form": "Spoken to by",
+            "key_name": "Key",
+            "sampling": "Fixed parameters",
+            "price_in_micros": "Price of questions",
+            "price_cached_micros": "Price of cached questions",
+            "price_out_micros": "Price of answers",
+            "parallel": "Rollouts at once",
+            "cost_per_day_micros": "Most cost per day",
+            "is_active": "Active",
+        }
         field_classes = {"sampling": SamplingField}
         widgets = {"sampling": forms.Textarea(attrs={"rows": 3})}
         fields = ("name", "url", "model_id", "form", "key_name", "sampling", "price_in_micros", "price_cached_micros",
