@@ -103,15 +103,25 @@ def model_of(row: LanguageModel, temperature: float | None) -> AskedModel:
         named = settings.MODEL_KEYS.get(row.key_name)
         if named is None:
             raise PlatformFault(f"MODEL_KEYS of this worker has no {row.key_name}.", code=MISCONFIGURED)
-        if urlsplit(row.url).netloc.lower() != named.host:
+        if _host_of(row.url) != named.host:
             sentence = f"The key {row.key_name} is for the host {named.host}, and the address of {row} has another."
             raise PlatformFault(sentence, code=MISCONFIGURED)
         key = named.key
     if problem := model_address_problem(row.url, has_key=bool(key), is_named=bool(row.key_name)):
         raise PlatformFault(f"The address of {row} cannot be used: {problem}", code=MISCONFIGURED)
+    if not isinstance(row.sampling, dict):
+        raise PlatformFault(f"The fixed parameters of {row} are not an object.", code=MISCONFIGURED)
     prices = Prices(row.price_in_micros, row.price_cached_micros, row.price_out_micros)
     chosen = {} if temperature is None else {"temperature": temperature}
     return AskedModel(row.model_id, row.url, key, prices, {**chosen, **row.sampling})
+
+
+def _host_of(url: str) -> str:
+    """Return the host of an address with its port; empty for what is no address."""
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def public_socket_or_fault(host: str, port: int, timeout: float) -> socket.socket:

@@ -210,7 +210,7 @@ def lose_the_host_and_follow_the_runbook(stack: Stack) -> None:
     backups = stack.folder / "backups"
     backups.mkdir()
     os.chown(backups, ARENA_UID, ARENA_UID)
-    with_backups = ["run", "--rm", "--volume", f"{backups}:/backups", "web", "python", "manage.py"]
+    with_backups = ["run", "--rm", "--volume", f"{backups}:/backups", "migrate", "python", "manage.py"]
     stack.compose(*with_backups, "backup", "/backups/arena.tar")
     stack.compose("down", "--volumes", "--timeout", "20")
     assert volumes(stack.project) == []

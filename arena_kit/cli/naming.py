@@ -11,6 +11,7 @@ from arena_kit.text import plain_line
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 VERSION_HELP = "id of a version, or ENVIRONMENT/AGENT for its newest, ENVIRONMENT/AGENT/N for version N"
+OWN_VERSION_HELP = f"{VERSION_HELP}, or the name of one of your agents for its newest"
 AGENT_HELP = "id of an agent, ENVIRONMENT/AGENT, or the name of one of yours"
 
 
@@ -43,13 +44,13 @@ def version_named(client: Client, word: str) -> Version:
     if is_public_id(word):
         return client.version(word)
     parts = word.split("/")
-    if not 2 <= len(parts) <= 3 or not all(parts) or (len(parts) == 3 and not parts[2].isdecimal()):
-        raise BadArgument(f"{plain_line(word)} names no version. Give the {VERSION_HELP}.")
+    if len(parts) > 3 or not all(parts) or (len(parts) == 3 and not parts[2].isdecimal()):
+        raise BadArgument(f"{plain_line(word)} names no version. Give the {OWN_VERSION_HELP}.")
     agent = agent_named(client, "/".join(parts[:2]))
     number = agent if isinstance(agent, int) else agent.id
     for public_id in client.versions(number):
         version = client.version(public_id)
-        if len(parts) == 2 or version.number == int(parts[2]):
+        if len(parts) < 3 or version.number == int(parts[2]):
             return version
     raise SiteError(f"There is no such version: {plain_line(word)}.", trouble=Trouble.MISSING)
 

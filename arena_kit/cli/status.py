@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from arena_kit.cli.common import DONE, NO, run_command, show
-from arena_kit.cli.naming import VERSION_HELP, version_named
+from arena_kit.cli.naming import OWN_VERSION_HELP, version_named
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
 from arena_kit.client.answers import Job, Version
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
         epilog="Exit code: 0 it is ready or under way, 3 it failed, 1 the network or the site failed, "
         "2 wrong arguments, 4 log in first.",
     )
-    parser.add_argument("version", help=VERSION_HELP)
+    parser.add_argument("version", help=OWN_VERSION_HELP)
     add_site_option(parser)
     return run_command(parser, arguments, lambda options, _: _status(options))
 

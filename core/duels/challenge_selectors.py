@@ -77,6 +77,11 @@ class ChallengeDuel:
         return str((self.duel.test_result or {}).get("sentence", ""))
 
     @property
+    def finding(self) -> str:
+        """The verdict of its sequential test with its sentence; empty without a test."""
+        return " ".join(filter(None, (self.test_verdict, self.test_sentence)))
+
+    @property
     def sentence(self) -> str:
         """The result of this duel, for people."""
         match self.duel.state:
@@ -85,7 +90,7 @@ class ChallengeDuel:
             case JobState.FAILED:
                 return "could not be played because of a fault of the arena."
             case JobState.SUCCEEDED:
-                return " ".join(filter(None, (self.tally.sentence, self.test_verdict, self.test_sentence)))
+                return " ".join(filter(None, (self.tally.sentence, self.finding)))
         return "not played yet."
 
 

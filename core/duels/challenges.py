@@ -28,7 +28,7 @@ from core.jobs.apart import apart
 from core.jobs.control import BY_OWNER, CHANGING, OVER, job_cancel_if_open
 from core.jobs.states import OPEN
 from core.links import page
-from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
+from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, JobState, NoticeKind, Submission, User
 from core.notices.services import notify
 from core.people.audit_log import Operator, audit_record
 from core.people.quotas import challenge_quota_check, owner_lock
@@ -170,11 +170,14 @@ def _unrated_duels(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Duel
 def _tell(challenge: Challenge) -> None:
     report = report_of(challenge)
     agent = challenge.submission.agent
-    lines = [f"{line.name}: {line.sentence}" for line in report.lines]
+    lines, against = [f"{line.name}: {line.sentence}" for line in report.lines], ""
+    if len(report.lines) == 1 and report.lines[0].duel.state == JobState.SUCCEEDED:
+        # The figures of the only duel are those of the challenge.
+        lines, against = [report.lines[0].finding], f" against {report.lines[0].name}"
     notify(
         user=challenge.user,
         kind=NoticeKind.CHALLENGE_ENDED,
-        title=f"The challenge of {challenge.submission} is over",
-        text=f"{challenge.submission} in {agent.environment} {report.sentence}\n\n" + "\n".join(lines),
+        title=f"The challenge of {challenge.submission}{against} is over",
+        text=(f"{challenge.submission} in {agent.environment} {report.sentence}\n\n" + "\n".join(lines)).rstrip(),
         address=page("challenge", challenge.pk),
     )

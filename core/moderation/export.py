@@ -196,7 +196,16 @@ def account_parts(user: User) -> Parts:
         "rollouts": (
             # For the board a version works at hidden tasks as well.
             rollouts_visible(Rollout.objects.filter(batch__owner=user), user),
-            ("public_id", "batch__public_id", "task__key", "state", "outcome", "score", "ended_at"),
+            (
+                "public_id",
+                "batch__public_id",
+                "task__key",
+                "task__member__username",
+                "state",
+                "outcome",
+                "score",
+                "ended_at",
+            ),
         ),
         "challenges": (Challenge.objects.filter(user=user), ("pk", "kind", "created_at", "ended_at")),
         "sittings": (Sitting.objects.filter(user=user), ("public_id", "persons_seat", "outcome", "created_at")),

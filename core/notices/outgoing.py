@@ -74,6 +74,8 @@ def model_address_problem(url: str, *, has_key: bool, is_named: bool) -> str:
         return "this is not an address."
     if parts.scheme not in ("https", "http") or not parts.hostname or port == 0 or parts.username is not None:
         return "it has to begin with https:// and a host."
+    if any(not 33 <= ord(character) <= 126 for character in url):
+        return "it may contain only plain letters, digits and signs."
     is_here = parts.hostname in ("localhost", "127.0.0.1", "::1")
     if parts.scheme == "http" and not (is_named and (is_here or not has_key)):
         return "plain http can be read on its way; use https."

@@ -28,6 +28,7 @@ from core.rollouts.lining import MOST_ROLLOUTS, rollouts_line_up
 from core.rollouts.permissions import Viewer, answers_seen, check_may_ask
 from core.rollouts.quotas import rollout_quota_check
 from core.rollouts.reading import newest_package
+from core.rollouts.selectors import tasks_named
 
 ORACLE_FAILED, NULL_PASSED = "oracle_failed", "null_passed"
 
@@ -51,18 +52,19 @@ def acceptance_begin(*, package: Package, again: bool = False) -> list[Batch]:
     ]
 
 
-def acceptance_ask(*, by: User, environment: Environment, keys: Collection[str] = ()) -> int:
+def acceptance_ask(*, by: User, environment: Environment, names: Collection[str] = ()) -> int:
     """Test members' tasks because a person asks for it; return how many. Raises Refused and QuotaExceeded.
 
-    The rollouts are charged to that person, and are made when no other one waits. keys: of tasks whose answers the
+    The rollouts are charged to that person, and are made when no other one waits. names: of tasks whose answers the
     person sees; without any, all of the person's own tasks that have not been tested.
     """
     check_may_ask(by)
     package = newest_package(environment)
     if package is None:
         raise Refused(f"No package of {environment} has been built yet.", code="no_package")
-    named = _testable(package).filter(answers_seen(by), file__by_organiser=False, key__in=keys)
-    rows = named if keys else tasks_untested(by, environment)
+    meant = [task.pk for task in tasks_named(by, names, environment).values()]
+    named = _testable(package).filter(answers_seen(by), file__by_organiser=False, pk__in=meant)
+    rows = named if names else tasks_untested(by, environment)
     with transaction.atomic():
         locked = owner_lock(by)
         tasks = list(rows.order_by("pk"))

@@ -223,7 +223,7 @@ def _check_agent(owner: User, environment: Environment, agent: AgentChoice, task
         case RolloutAgent.SUBMISSION:
             _check_submission(owner, environment, agent.submission)
         case RolloutAgent.SCRIPTED:
-            lost = [task.key for task in tasks if not task.has_oracle]
+            lost = [task.name for task in tasks if not task.has_oracle]
             if lost:
                 raise Refused(f"The task {lost[0]} has no oracle to play.", field="agent", code="no_oracle")
 

@@ -17,7 +17,9 @@ def batch_trajectories(batch: Batch, viewer: Viewer) -> Iterator[bytes]:
 
     One rollout is in memory at a time.
     """
-    rows = batch_rollouts(batch, viewer).exclude(steps="").select_related(*Rollout.RELATED, "task__file")
+    rows = (
+        batch_rollouts(batch, viewer).exclude(steps="").select_related(*Rollout.RELATED, "task__file", "task__member")
+    )
     for row in rows.order_by("pk").iterator(chunk_size=1):
         if not row.is_over or not work_visible(row, viewer):
             continue

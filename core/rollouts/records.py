@@ -118,7 +118,7 @@ def dashboard_log(rollout: Rollout, steps: Iterable[Mapping[str, Any]]) -> dict[
     """Return the log in the form of the older dashboard."""
     return {
         "rollout_id": str(rollout.public_id),
-        "task_id": rollout.task.key,
+        "task_id": rollout.task.name,
         "started_at": _moment(rollout.started_at),
         "completed_at": _moment(rollout.ended_at),
         "error": rollout.public_error or None,
@@ -173,7 +173,7 @@ def atif_trajectory(rollout: Rollout, steps: Sequence[Mapping[str, Any]]) -> dic
             "total_cost_usd": rollout.cost_micros / 1e6,
             "total_steps": len(listed),
         },
-        "extra": {"task": rollout.task.key, "outcome": rollout.outcome, "score": rollout.score},
+        "extra": {"task": rollout.task.name, "outcome": rollout.outcome, "score": rollout.score},
     }
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
 from arena_kit.rollout.numbers.summary import Often
 from core.jobs.states import OPEN
@@ -127,28 +127,36 @@ def tags_of(environment: Environment, viewer: Viewer) -> list[str]:
     return sorted({tag for line in lines for tag in line.split(",") if tag})
 
 
-def task_get(viewer: Viewer, environment: Environment, name: str) -> Task:
-    """Return a current task that a viewer sees. name: its key, or its whole name. Raises Task.DoesNotExist.
+def tasks_named(viewer: Viewer, names: Collection[str], environment: Environment | None = None) -> dict[str, Task]:
+    """Return the current task that each name means to a viewer; a name that means none is left out.
 
-    Where a member's task has the id of another one that its author did not see: one's own, else the organisers'.
+    A name is a whole one, KEY@USERNAME, or a key alone, which means one's own task, else that of the organisers, else
+    the oldest one.
     """
-    key, _, author = name.partition("@")
-    found = tasks_current(viewer, environment).filter(key=key)
-    if author:
-        found = found.filter(member__username=author)
-    own = Q(member=viewer.pk) if viewer.pk else Q(pk__in=[])
-    row = found.filter(own).first() or found.order_by(F("member").asc(nulls_first=True)).first()
-    if row is None:
-        raise Task.DoesNotExist
-    return row
+    rows = tasks_current(viewer, environment).filter(key__in={name.partition("@")[0] for name in names})
+    is_own = {row.pk: viewer.pk is not None and row.member_id == viewer.pk for row in rows}
+    meant: dict[str, Task] = {}
+    for row in sorted(rows, key=lambda row: (not is_own[row.pk], row.member_id is not None, row.pk)):
+        meant.setdefault(row.key, row)
+        meant.setdefault(row.name, row)
+    return {name: meant[name] for name in names if name in meant}
 
 
-def task_named(viewer: Viewer, key: str) -> Task:
-    """Return the current task of this key in whichever application has had it longest. Raises Task.DoesNotExist."""
-    found = tasks_current(viewer).filter(key=key).order_by("pk").first()
+def task_get(viewer: Viewer, name: str, environment: Environment | None = None) -> Task:
+    """Return the task that a name means, as `tasks_named`. Raises Task.DoesNotExist."""
+    found = tasks_named(viewer, [name], environment).get(name)
     if found is None:
         raise Task.DoesNotExist
     return found
+
+
+def of_name(viewer: Viewer, name: str) -> Q:
+    """Return the condition of rollouts at the task that a name means, in whichever application there is one."""
+    condition = Q(pk__in=[])
+    for environment in application_list():
+        for task in tasks_named(viewer, [name], environment).values():
+            condition |= of_task(task, "task__")
+    return condition
 
 
 def of_task(task: Task, prefix: str = "") -> Q:

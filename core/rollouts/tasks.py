@@ -91,7 +91,8 @@ def tasks_write(
     ours = [row for row in rows if row.member_id == namespace]
     # An upload is compared with nothing but what its sender may read: any other answer could be found by guesses.
     current = {row.key: row for row in ours if answers_visible(row, owner)}
-    seen = ours if is_organiser else [*ours, *(row for row in rows if task_visible(row, owner))]
+    theirs = [row for row in rows if row.member_id is None and task_visible(row, owner)]
+    seen = ours if is_organiser else [*ours, *theirs]
     foreign = {row.key for row in seen} - set(current)
     sent = [replace(task, environment=environment.slug) for task in found.tasks]
     allowed = [task for task in sent if task.key not in foreign]

@@ -25,8 +25,10 @@ from core.models import (
     Sitting,
     Submission,
     TournamentState,
+    User,
     Validation,
 )
+from core.submissions.notices import agent_renamed
 from core.submissions.promotions import promotions_review
 from core.submissions.publishing import repository_review
 
@@ -34,11 +36,14 @@ WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Si
 """The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
 
 
-def agent_settings_save(*, agent: Agent, fields: Collection[str]) -> None:
+def agent_settings_save(*, agent: Agent, fields: Collection[str], by: User) -> None:
     """Save what an organiser has changed about an agent; one that is private or renamed leaves the repository."""
     with transaction.atomic():
+        before = Agent.objects.values_list("name", flat=True).get(pk=agent.pk)
         agent.save(update_fields=fields)
         repository_review()
+        if "name" in fields and agent.owner_id != by.pk:
+            agent_renamed(agent, before)
 
 
 def submission_rebuild(*, submission: Submission) -> Build:

@@ -82,6 +82,19 @@ def agent_quarantined(agent: Agent, submission: Submission) -> None:
     )
 
 
+def agent_renamed(agent: Agent, before: str) -> None:
+    """Tell the owner that an organiser has renamed an agent. before: its name until now."""
+    notify(
+        user=agent.owner,
+        # As all that organisers do to an account and its things.
+        kind=NoticeKind.ACCESS,
+        title=f"{before} is now called {agent.name}",
+        text=f"An organiser has renamed your agent {before} in {agent.environment}: it is now called {agent.name}, and "
+        "has another address. Ask them if you wonder why.",
+        address=agent_address(agent),
+    )
+
+
 def promotion_decided(promotion: Promotion) -> None:
     """Tell the owner the result of a version's test; a cancelled test causes no notice."""
     if promotion.state in (PromotionState.TESTING, PromotionState.CANCELLED):

@@ -57,6 +57,14 @@ def test_the_longest_address_has_room() -> None:
     assert len(seal(row.secret_url)) <= 1500
 
 
+def test_the_command_prints_a_count_of_secrets_if_there_are_any(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("secrets_seal")
+    assert capsys.readouterr().out == ""
+    webhook()
+    call_command("secrets_seal")
+    assert capsys.readouterr().out == "1 secret is encrypted with SECRET_KEY.\n"
+
+
 def test_the_key_is_changed_by_a_fallback_and_a_command(settings: Settings) -> None:
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "first" * 12, []
     TOTP.activate(factories.user("ann"), "JBSWY3DPEHPK3PXP")

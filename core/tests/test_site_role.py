@@ -11,6 +11,7 @@ from pytest_django.fixtures import Settings
 
 from core.append_only import TABLES
 from core.models import AuditEntry, User
+from core.operations.backup.restore import owns_database
 from core.site_role import role_grant
 from core.tests import factories
 
@@ -83,3 +84,10 @@ def test_the_site_may_become_no_other_role(as_site: None) -> None:
         # The session of this test began as a superuser, who may become every role; that of a site does not.
         cursor.execute("SELECT rolname FROM pg_roles WHERE pg_has_role(current_user, oid, 'MEMBER')")
         assert cursor.fetchall() == [(ROLE,)]
+
+
+def test_a_restore_is_refused_before_anything_is_changed(as_site: None) -> None:
+    assert not owns_database()
+    with connection.cursor() as cursor:
+        cursor.execute("RESET ROLE")
+    assert owns_database()

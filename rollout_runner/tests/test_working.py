@@ -153,6 +153,9 @@ def test_a_model_without_its_key_is_misconfigured_and_the_key_is_shown_nowhere(s
         ("http://models.invalid/v1", "", "plain http can be read"),
         ("http://127.0.0.1:8426/steal", "", "plain http can be read"),
         ("file:///etc/passwd", "", "it has to begin with https://"),
+        ("https://[models.invalid]/v1", "mine", "The key mine is for the host models.invalid"),
+        ("https://[models.invalid]/v1", "", "this is not an address"),
+        ("https://models.invalid/ v1", "", "it may contain only plain letters"),
     ],
 )  # fmt: skip
 def test_a_key_is_sent_to_its_host_alone_and_over_tls(
@@ -164,6 +167,13 @@ def test_a_key_is_sent_to_its_host_alone_and_over_tls(
         model_of(row, None)
     assert fault.value.code == "model_misconfigured"
     assert "very-secret" not in str(fault.value)
+
+
+def test_a_model_whose_parameters_are_no_object_is_misconfigured() -> None:
+    """An organiser may have saved it before the form refused such parameters."""
+    with pytest.raises(PlatformFault, match="not an object") as fault:
+        model_of(applications.model(sampling=[1, 2]), None)
+    assert fault.value.code == "model_misconfigured"
 
 
 def test_a_host_that_the_operator_names_may_be_private_and_plain_without_a_key(settings: Settings) -> None:

@@ -14,6 +14,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 HALF_A_PAIR = "A text has half of a surrogate pair (\\ud800 to \\udfff), which UTF-8 cannot hold; remove it."
+BAD_NUMBER = "The JSON has a number that is infinite, NaN, or too long; write a shorter one."
 TOO_LARGE = "The request is too large for this address."
 
 
@@ -28,6 +29,11 @@ class AnyTextJSONParser(JSONParser):
             data = super().parse(stream, media_type, parser_context)
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
+        except ParseError as error:
+            # The JSON itself is well formed: its mistakes have a type of their own.
+            if type(error.__context__) is ValueError:
+                raise ParseError(BAD_NUMBER) from None
+            raise
         if not isinstance(data, dict):
             raise ParseError("The body must be a JSON object.")
         return data

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from core.errors import Refused
-from web.organise.acting import record, tell
+from web.organise.acting import record
 from web.organise.audits import form_changes
 from web.organise.editors import EDITORS, Editor
 from web.organise.forms import PartedForm, zoned
@@ -64,8 +64,6 @@ def _saved(request: HttpRequest, editor: Editor, form: PartedForm) -> str | None
         with transaction.atomic():
             sentence = editor.saved(form, organiser(request))
             record(request, "add" if is_new else "change", form.instance, changes=form_changes(form, ()))
-            names = ", ".join(str(form.fields[name].label or name).lower() for name in form.changed_data)
-            tell(request, form.instance, f"was changed: {names}")
     except Refused as refusal:
         if is_new:
             form.instance.pk = None

@@ -21,6 +21,7 @@ from core.people.second_factor_selectors import has_second_factor
 from core.people.services import profile_save
 from core.submissions.existing import agent_settings_save
 from core.tournaments.schedules import schedule_save
+from web.organise.acting import tell
 from web.organise.environment_forms import EnvironmentForm
 from web.organise.forms import PartedForm
 from web.organise.season_forms import ScheduleForm, SeasonForm
@@ -73,7 +74,7 @@ class Editor:
         return f"core.{verb}_{self.kind}"
 
     def saved(self, form: PartedForm, user: User) -> str:
-        """Save a valid form; return a sentence that has to be shown, mostly none. Raises Refused.
+        """Save a valid form and tell the owner; return a sentence that has to be shown, mostly none. Raises Refused.
 
         A form leaves out constraints over columns that it does not have, and two forms may be sent at once.
         """
@@ -81,13 +82,15 @@ class Editor:
         changed = {"settings" if name.startswith("settings.") else name for name in form.changed_data}
         try:
             with transaction.atomic():
-                return self.save(form.instance, user, columns & changed)
+                sentence = self.save(form.instance, user, columns & changed)
+                tell(user, form.instance, f"was changed: {', '.join(map(form.told, form.changed_data))}")
+                return sentence
         except IntegrityError:
             raise Refused(f"There is already one {self.model._meta.verbose_name} with this name or address.") from None
 
 
 def _agent(agent: Agent, user: User, fields: Collection[str]) -> str:
-    agent_settings_save(agent=agent, fields=fields)
+    agent_settings_save(agent=agent, fields=fields, by=user)
     return ""
 
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS
 from core.models import Environment
 from core.models.quota import QUOTA_FIELDS
-from web.organise.forms import Part, PartedForm
+from web.organise.forms import QUOTA_LABELS, Part, PartedForm
 
 OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
             "test_alpha", "test_beta", "test_cap")  # fmt: skip
@@ -37,6 +37,7 @@ class EnvironmentForm(PartedForm):
     class Meta:
         model = Environment
         labels = {
+            **QUOTA_LABELS,
             "has_gate": "Test new versions first",
             "test_elo0": "Lower bound",
             "test_elo1": "Upper bound",

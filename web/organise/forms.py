@@ -9,12 +9,16 @@ from zoneinfo import ZoneInfo, available_timezones
 from django import forms
 from django.utils import timezone
 
+from core.models.quota import QuotaName
+
 if TYPE_CHECKING:
     AnyModelForm = forms.ModelForm[Any]
 else:
     # Not generic at run time.
     AnyModelForm = forms.ModelForm
 
+QUOTA_LABELS = {f"quota_{name.value}": str(name.label).capitalize() for name in QuotaName}
+"""The labels of the columns of quotas."""
 Part = tuple[str, Sequence[str]]
 
 
@@ -40,6 +44,10 @@ class PartedForm(AnyModelForm):
             for title, names in (*before, (last, (*names, *rest)))
         ]
         return [(title, fields) for title, fields in found if fields]
+
+    def told(self, name: str) -> str:
+        """Return the words for a changed field in a notice to the person whom it concerns."""
+        return str(self.fields[name].label or name).lower()
 
 
 class ZonedForm(PartedForm):

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from core.models import InviteLink, Tournament, TournamentState, User
 from core.models.quota import QUOTA_FIELDS
+from web.organise.forms import QUOTA_LABELS
 
 MOST_BYTES = 200_000
 """The largest list of people."""
@@ -31,6 +32,7 @@ class QuotasForm(UserModelForm):
     class Meta:
         model = User
         fields = ("is_quota_exempt", *QUOTA_FIELDS)
+        labels = QUOTA_LABELS
 
 
 class TournamentField(TournamentChoiceField):

@@ -60,7 +60,7 @@ def person(request: HttpRequest, user_id: int) -> HttpResponse:
         with transaction.atomic():
             quotas_save(user=row, is_exempt=data["is_quota_exempt"], quotas=data)
             record(request, "change", row, changes=row_changes(row, before))
-            tell(request, row, "has other quotas")
+            tell(request.user, row, "has other quotas")
         messages.success(request, f"The quotas of {row} are saved.")
         return redirect("web:organise_person", user_id)
     context = {"tab": "organise_people", "person": row, "form": form, "may_change": may_change}

@@ -29,7 +29,7 @@ from web.api.base import Acting, Listed, checked, one, refusals
 from web.api.fields import Version
 from web.api.parsers import BoundedFormParser
 from web.api.schema import OBJECTS
-from web.rollouts.batch_api import FigureAnswer
+from web.rollouts.batch_api import LONGEST_NAME, FigureAnswer
 from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 
@@ -98,7 +98,7 @@ class PackageList(Acting, Listed[Package]):
 
 
 class TaskAnswer(serializers.Serializer[Any]):
-    id = serializers.CharField(source="key")
+    id = serializers.CharField(source="name", help_text="A member's task is ID@USERNAME.")
     environment = serializers.CharField(source="environment.slug")
     revision = serializers.IntegerField()
     instruction = serializers.CharField()
@@ -153,10 +153,10 @@ class NativeTaskUpload(serializers.Serializer[Any]):
 class TaskTestRequest(serializers.Serializer[Any]):
     environment = serializers.SlugField()
     tasks = serializers.ListField(
-        child=serializers.CharField(max_length=100),
+        child=serializers.CharField(max_length=LONGEST_NAME),
         default=list,
         max_length=2_000,
-        help_text="Ids; without it all of your own tasks that have not been tested.",
+        help_text="Ids, or ID@USERNAME; without it all of your own tasks that have not been tested.",
     )
 
 
@@ -213,7 +213,7 @@ class TaskTests(Acting):
         account, sent = self.account(request), checked(TaskTestRequest, request)
         environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
         with refusals():
-            count = acceptance_ask(by=account, environment=environment, keys=sent["tasks"])
+            count = acceptance_ask(by=account, environment=environment, names=sent["tasks"])
         return Response({"tasks": count}, status=201)
 
 

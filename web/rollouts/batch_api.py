@@ -23,13 +23,15 @@ from core.rollouts.choosing import agent_chosen
 from core.rollouts.exports import batch_trajectories
 from core.rollouts.figures import batch_figures
 from core.rollouts.permissions import may_change_batch
-from core.rollouts.selectors import batch_phases, batch_rollouts, batch_rows, tasks_current
+from core.rollouts.selectors import batch_phases, batch_rollouts, batch_rows, tasks_current, tasks_named
 from web.api.base import Acting, Listed, Shown, checked, one, refusals
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
 from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, ResultsThrottle, StrangerThrottle
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
+LONGEST_NAME = 300
+"""Maximum length of the name of a task, ID@USERNAME."""
 NO_APPLICATION = OpenApiResponse(description="There is no such application.")
 
 
@@ -98,7 +100,10 @@ class BatchFullAnswer(BatchAnswer):
 class NewBatch(serializers.Serializer[Any]):
     environment = serializers.SlugField()
     tasks = serializers.ListField(
-        child=serializers.CharField(max_length=100), required=False, max_length=2_000, help_text="Ids; all without it."
+        child=serializers.CharField(max_length=LONGEST_NAME),
+        required=False,
+        max_length=2_000,
+        help_text="Ids, or ID@USERNAME of a member's task; all tasks without it.",
     )
     agent = serializers.CharField(
         max_length=200,
@@ -139,11 +144,13 @@ class BatchList(Acting, Listed[Batch]):
         """Make a batch of rollouts."""
         account, sent = self.account(request), checked(NewBatch, request)
         environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
-        rows = tasks_current(account, environment)
-        tasks = list(rows.filter(key__in=sent["tasks"]) if "tasks" in sent else rows)
-        lost = sorted(set(sent.get("tasks", ())) - {task.key for task in tasks})
+        names = sent.get("tasks", ())
+        named = tasks_named(account, names, environment)
+        lost = sorted(set(names) - set(named))
         if lost:
             raise serializers.ValidationError({"tasks": [f"There is no task {lost[0]} that you may see."]})
+        # Two names may mean one task.
+        tasks = list(dict.fromkeys(named.values()) if "tasks" in sent else tasks_current(account, environment))
         config = {name: sent[name] for name in ("vision", "temperature", "prompt")}
         options = Options(sent["attempts"], sent["limits"], sent["priority"], sent["note"])
         with refusals():

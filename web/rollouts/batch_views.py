@@ -33,6 +33,7 @@ from core.rollouts.selectors import (
     tags_of,
     tasks_current,
     tasks_filtered,
+    tasks_named,
 )
 from web.rollouts.forms import BatchForm, TaskFilterForm
 from web.rollouts.parts import MatrixRow
@@ -152,10 +153,10 @@ def id_in(request: HttpRequest, name: str) -> UUID:
 
 
 def _chosen(request: HttpRequest, user: User, row: Environment) -> list[Task]:
+    names = request.GET.getlist("task")
+    if names:
+        return list(dict.fromkeys(tasks_named(user, names, row).values()))
     rows = tasks_current(user, row)
-    keys = request.GET.getlist("task")
-    if keys:
-        return list(rows.filter(key__in=keys))
     return list(tasks_filtered(rows, TaskFilterForm(request.GET, tags=tags_of(row, user)).wanted))
 
 

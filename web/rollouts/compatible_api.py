@@ -23,7 +23,7 @@ from core.people.audit_log import acting, operator_of
 from core.rollouts.batches import Options, batch_create, batch_hide, rollout_hide
 from core.rollouts.choosing import agent_chosen, slug_in
 from core.rollouts.permissions import may_change_batch
-from core.rollouts.selectors import application_list, batch_rows, rollout_rows, task_named, tasks_current
+from core.rollouts.selectors import application_list, batch_rows, of_name, rollout_rows, task_get, tasks_current
 from core.rollouts.statuses import (
     COMPLETED,
     FAILED,
@@ -38,6 +38,7 @@ from core.rollouts.tasks import tasks_upload
 from web.api.base import Acting, checked
 from web.api.parsers import BoundedFormParser, BoundedJSONParser
 from web.api.schema import OBJECTS
+from web.rollouts.batch_api import LONGEST_NAME
 from web.rollouts.dashboard_rows import job_shown, rollout_shown, task_shown
 from web.site.requests import viewer_of, whole_number
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
@@ -58,7 +59,7 @@ class TaskUpload(serializers.Serializer[Any]):
 
 
 class NewRollouts(serializers.Serializer[Any]):
-    task_id = serializers.CharField(max_length=100)
+    task_id = serializers.CharField(max_length=LONGEST_NAME)
     model = serializers.CharField(
         max_length=200,
         required=False,
@@ -301,7 +302,7 @@ def _asked(rows: QuerySet[Rollout]) -> QuerySet[Rollout]:
 def _filtered(rows: QuerySet[Rollout], request: Request) -> QuerySet[Rollout]:
     query = request.query_params
     if key := query.get("task_id"):
-        rows = rows.filter(task__key=storable_text(key))
+        rows = rows.filter(of_name(viewer_of(request), storable_text(key)))
     if job := query.get("job_id"):
         rows = rows.filter(batch__public_id=_uuid(job, NO_JOB))
     if status := query.get("status"):
@@ -320,7 +321,7 @@ def _number(request: Request, name: str) -> int:
 
 def _named(viewer: Any, key: str) -> Task:
     try:
-        return task_named(viewer, storable_text(key))
+        return task_get(viewer, storable_text(key))
     except Task.DoesNotExist:
         raise Http404(NO_TASK) from None
 

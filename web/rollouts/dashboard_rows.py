@@ -14,7 +14,7 @@ def task_shown(row: Task, viewer: Any) -> dict[str, Any]:
     """Return a task. Its counts are those of the selector that the API calls."""
     counts: Any = row
     return {
-        "id": row.key,
+        "id": row.name,
         "task": row.instruction,
         "answer": row.definition.get("answer") if answers_visible(row, viewer) else None,
         "created_at": row.created_at,
@@ -32,7 +32,7 @@ def job_shown(batch: Batch, task: Task | None) -> dict[str, Any]:
     counts: Any = batch
     return {
         "id": str(batch.public_id),
-        "task_id": task.key if task is not None else None,
+        "task_id": task.name if task is not None else None,
         "model": batch.agent_name,
         "attempts": batch.attempts,
         "created_at": batch.created_at,
@@ -49,7 +49,7 @@ def rollout_shown(row: Rollout, viewer: Any) -> dict[str, Any]:
     base = f"/api/v1/rollouts/{row.public_id}"
     return {
         "id": str(row.public_id),
-        "task_id": row.task.key,
+        "task_id": row.task.name,
         "job_id": str(row.batch.public_id),
         "model": row.batch.agent_name,
         "status": status_of(row),

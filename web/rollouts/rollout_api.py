@@ -23,7 +23,7 @@ from core.people.audit_log import acting
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import atif_trajectory, dashboard_log, may_have_step, steps_of
-from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
+from core.rollouts.selectors import checks_shown, of_name, rollout_get, rollout_rows, verdicts_of
 from web.api.base import Acting, Listed
 from web.api.fields import JobFields, Version
 from web.api.schema import OBJECTS
@@ -59,7 +59,7 @@ MOST_STEPS, MOST_EXPORTED = 50, 5_000
 class RolloutAnswer(JobFields):
     id = serializers.UUIDField(source="public_id")  # type: ignore[assignment]  # clients know it by this one
     environment = serializers.CharField(source="environment.slug")
-    task = serializers.CharField(source="task.key")
+    task = serializers.CharField(source="task.name")
     task_revision = serializers.IntegerField(source="task.revision")
     package = serializers.IntegerField(source="package.number")
     batch = serializers.UUIDField(source="batch.public_id")
@@ -103,7 +103,7 @@ class RolloutFullAnswer(RolloutAnswer):
 
 class RolloutFilter(filters.FilterSet):
     environment = filters.CharFilter(field_name="environment__slug")
-    task = filters.CharFilter(field_name="task__key")
+    task = filters.CharFilter(method="at_task")
     batch = filters.UUIDFilter(field_name="batch__public_id")
     state = filters.ChoiceFilter(choices=JobState.choices)
     fault = filters.ChoiceFilter(choices=JobFault.choices)
@@ -112,6 +112,10 @@ class RolloutFilter(filters.FilterSet):
     class Meta:
         model = Rollout
         fields = ["environment", "task", "batch", "state", "fault", "outcome"]
+
+    def at_task(self, rows: QuerySet[Rollout], _: str, name: str) -> QuerySet[Rollout]:
+        """Narrow to the rollouts at the task that a name means."""
+        return rows.filter(of_name(viewer_of(self.request), name))
 
 
 class RolloutList(Listed[Rollout]):
@@ -316,7 +320,7 @@ def _flat(row: Rollout, viewer: Any) -> dict[str, Any]:
         "id": str(row.public_id),
         "batch": str(row.batch.public_id),
         "environment": row.environment.slug,
-        "task": row.task.key,
+        "task": row.task.name,
         "revision": row.task.revision,
         "agent": row.batch.agent_name,
         "attempt": row.attempt_number,

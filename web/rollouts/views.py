@@ -71,7 +71,7 @@ def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """Show a task: the instruction, revisions, attempts, and what is judged for those who may see it."""
     row, viewer = get_application(slug), viewer_of(request)
     try:
-        found = task_get(viewer, row, key)
+        found = task_get(viewer, key, row)
     except Task.DoesNotExist:
         raise Http404("There is no such task.") from None
     revisions = [each for each in revisions_of(found) if each.pk == found.pk or answers_visible(each, viewer)]
@@ -147,7 +147,7 @@ def _tested(request: HttpRequest, row: Environment) -> HttpResponse:
     if not isinstance(request.user, User):
         raise PermissionDenied("Log in to have tasks tested.")
     try:
-        count = acceptance_ask(by=request.user, environment=row, keys=list(filter(None, request.POST.getlist("test"))))
+        count = acceptance_ask(by=request.user, environment=row, names=list(filter(None, request.POST.getlist("test"))))
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:

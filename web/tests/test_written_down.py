@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.fixtures import Settings
 
-from core.models import AuditEntry, Letter, LetterKind, Rollout, User
+from core.links import agent_address
+from core.models import AuditEntry, Environment, Letter, LetterKind, Notice, Rollout, User
 from core.people.tokens import token_create
 from core.rollouts.judging import can_be_judged
 from core.tests import applications, factories
@@ -142,6 +143,22 @@ def test_people_are_told_of_changed_names_quotas_and_revoked_tokens(cast: Cast, 
     form = {"username": "olga", "email": cast.olga.email, "team": "Red", "github": ""}
     olga.post(f"/organise/people/{cast.olga.pk}/profile/", form)
     assert told(cast.olga) == []
+
+
+def test_people_are_told_their_new_name_and_the_new_names_of_their_agents(
+    cast: Cast, environment: Environment, visit: As
+) -> None:
+    olga, alice = visit(cast.olga), cast.alice
+    agent, own = factories.agent(alice, environment, "rook"), factories.agent(cast.olga, environment, "queen")
+    form = {"username": "alicia", "email": alice.email, "team": "Red", "github": ""}
+    assert olga.post(f"/organise/people/{alice.pk}/profile/", form).status_code == 302
+    for row, name in ((agent, "bishop"), (own, "king"), (agent, "bishop")):
+        fields = {"name": name, "opponents": row.opponents, "description": "Thinks."}
+        assert olga.post(f"/organise/agents/{row.pk}/", fields).status_code == 302
+    assert told(alice) == ["Your account was changed: user name (now alicia), team", "rook is now called bishop"]
+    assert told(cast.olga) == []
+    agent.refresh_from_db()
+    assert Notice.objects.get(title="rook is now called bishop").address == agent_address(agent)
 
 
 def test_the_old_address_is_told_when_an_organiser_gives_an_account_another(cast: Cast, visit: As) -> None:

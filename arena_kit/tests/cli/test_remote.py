@@ -216,6 +216,22 @@ def test_a_number_that_is_no_number_is_a_sentence(remote: Site, arena: Arena) ->
     assert "names no version" in arena("status", "tic-tac-toe/mine/²")[2]
 
 
+def test_a_version_is_named_by_the_name_of_an_agent_of_ones_own(remote: Site, arena: Arena) -> None:
+    agent = {"id": 3, "name": "mine", "owner": "ada", "environment": "tic-tac-toe", "is_public": False}
+    remote.by_path = {
+        "/api/v1/me/": said({"username": "ada"}),
+        "/api/v1/agents/": said({"results": [agent], "next": None}),
+        "/api/v1/submissions/": said({"results": [{"id": ID}], "next": None}),
+        f"/api/v1/submissions/{ID}/": said(version()),
+    }
+    status, out, err = arena("status", "mine")
+    assert (status, err) == (0, "")
+    assert f"id {ID}" in out
+    assert any("owner=ada" in path for _, path, _, _ in remote.asked)
+    status, _, err = arena("status", "other")
+    assert (status, "There is no agent 'other' of yours." in err) == (3, True)
+
+
 def follow_through(remote: Site, *answers: dict[str, object]) -> tuple[int, list[str], int]:
     """Follow a version that changes as given; return status, sentences, and how often it was slept."""
     left, heard, slept = list(answers), list[str](), list[float]()

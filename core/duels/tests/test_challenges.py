@@ -201,6 +201,16 @@ def test_its_owner_is_told_once_when_all_of_it_is_over_and_no_rating_hears_of_it
     assert challenge_get(made.pk).total.count == 10
 
 
+def test_the_figures_against_a_single_rival_are_told_once(cast: Cast, game: Environment) -> None:
+    made = factories.challenged(player(cast.alice, game, "anna"), player(cast.bob, game, "berta"))
+    assert challenge_follow(made.pk)
+    notice = Notice.objects.get(kind="CHALLENGE_ENDED")
+    assert notice.title == "The challenge of anna v1 against berta v1 is over"
+    assert notice.text.count("of 10 matches") == 1
+    assert notice.text.startswith("anna v1 in ")
+    assert "berta" not in notice.text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("won", "of"), [(0, 10), (7, 10), (10, 10), (520, 1000)])
 def test_the_interval_of_a_share_is_that_of_another_implementation(won: int, of: int) -> None:

@@ -61,6 +61,11 @@ def restore(
         ExitStack() as undo,
     ):
         _check_fits(backup.manifest)
+        if not owns_database():
+            raise RestoreRefused(
+                "This role does not own the database. Restore as its owner; with compose: docker compose run --rm migrate "
+                "python manage.py restore FILE."
+            )
         if not force and (others := who_works()):
             raise RestoreRefused(
                 f"{others} Stop site and workers first, or their changes are lost or mixed with the backup; "
@@ -112,6 +117,18 @@ def _check_fits(manifest: BackupManifest) -> None:
             f"This backup was made by a newer arena ({'.'.join(newer[-1])} is not in this code): "
             "restore it with that version or a later one."
         )
+
+
+def owns_database() -> bool:
+    """Return whether every table may be replaced; a role of `core.site_role` may replace none."""
+    if connection.vendor != "postgresql":
+        return True
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = current_schema() "
+            "AND NOT pg_has_role(current_user, tableowner, 'USAGE'))"
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def _is_in_use() -> bool:

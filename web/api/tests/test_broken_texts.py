@@ -38,6 +38,15 @@ def test_half_a_surrogate_pair_in_json_is_refused_with_a_sentence(address: str, 
     assert "half of a surrogate pair" in answer.content.decode()
 
 
+@pytest.mark.parametrize("number", ["9" * 5_000, "-Infinity", "NaN"])
+def test_a_number_that_cannot_be_read_is_refused_with_a_sentence_of_ours(number: str) -> None:
+    client = Client()
+    client.force_login(factories.user("ann"))
+    answer = client.post("/api/v1/tokens/", f'{{"name": "n", "scope": {number}}}', "application/json")
+    sentence = "The JSON has a number that is infinite, NaN, or too long; write a shorter one."
+    assert (answer.status_code, answer.json()) == (400, {"detail": sentence})
+
+
 @pytest.mark.parametrize("name", ["content", "agent_file", "env_id", "algorithm", "user_id", "client_id"])
 def test_a_script_in_json_is_refused_for_half_a_pair_in_any_of_its_fields(name: str) -> None:
     client = Client()

@@ -43,13 +43,17 @@ def _evaluate(submission: Submission, answer: OrganiserAnswer) -> str:
 
 
 def _let_rest(agent: Agent, answer: OrganiserAnswer) -> str:
+    if agent.is_resting:
+        raise Refused("The agent is resting already.")
     agent_rest(agent=agent, is_resting=True)
-    return "rests: it takes part in nothing new."
+    return "is resting and takes part in nothing new."
 
 
 def _let_play(agent: Agent, answer: OrganiserAnswer) -> str:
+    if not agent.is_resting:
+        raise Refused("The agent is not resting.")
     agent_rest(agent=agent, is_resting=False)
-    return "plays again."
+    return "is playing again."
 
 
 def _delete_archive(submission: Submission, answer: OrganiserAnswer) -> str:

@@ -24,6 +24,22 @@ pytestmark = pytest.mark.django_db
 HOOK = "https://hooks.example/secret-part"
 
 
+def test_no_label_is_the_name_of_a_column(environment: Environment, cast: Cast, visit: As) -> None:
+    olga, agent = visit(cast.olga), factories.agent(cast.alice, environment)
+    pages = {
+        f"/organise/agents/{agent.pk}/": ["Matches in public data sets", "If the agent is public"],
+        f"/organise/environments/{environment.pk}/": ["Uploads a day", "Cost of rollouts a day"],
+        f"/organise/people/{cast.alice.pk}/": ["Uploads a day", "Cost of rollouts a day"],
+        f"/organise/people/{cast.alice.pk}/profile/": ["User name"],
+        "/organise/models/add/": ["Price of questions", "Price of cached questions", "Price of answers"],
+    }
+    for address, labels in pages.items():
+        page = olga.get(address).content.decode()
+        assert [label for label in labels if f">{label}<" not in page] == []
+        for column in ("Quota ", "micros<", "Shares moves", ">Unknown<", ">Username<"):
+            assert column not in page
+
+
 def test_agents_are_found_by_words_environment_and_state(stage: Stage, cast: Cast, visit: As) -> None:
     olga = visit(cast.olga)
     Agent.objects.filter(pk=stage.berta.agent_id).update(is_disabled=True, disabled_reason="It copies anna.")

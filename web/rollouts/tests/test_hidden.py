@@ -11,7 +11,7 @@ from django.db import transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from core.errors import QuotaExceeded
+from core.errors import QuotaExceeded, Refused
 from core.jobs.turns import sort_key_of
 from core.models import Acceptance, Environment, Rollout, User
 from core.moderation.export import account_data
@@ -83,9 +83,9 @@ def test_the_id_of_a_hidden_task_is_as_good_as_any_other(desk: Environment, ann:
         revised = report(ann, desk, {"id": key, "task": f"Do {key}.", "answer": 2})["revised"]
         assert revised == [{"id": key, "revision": 2}]
     # Each person finds their own task, and organisers theirs.
-    assert task_get(ann, desk, "secret").instruction == "Do secret."
-    assert task_get(olga, desk, "secret").instruction == "Count the spies."
-    assert (task_get(bob, desk, "bobs").instruction, task_get(ann, desk, "bobs").instruction) == ("Mine.", "Do bobs.")
+    assert task_get(ann, "secret", desk).instruction == "Do secret."
+    assert task_get(olga, "secret", desk).instruction == "Count the spies."
+    assert (task_get(bob, "bobs", desk).instruction, task_get(ann, "bobs", desk).instruction) == ("Mine.", "Do bobs.")
     # What others have done at the hidden one is not counted at it.
     finished(applications.batch(olga, desk, "secret").rollouts.get(task__file__uploaded_by=olga))
     assert "secret" not in analytics(desk, ann).often
@@ -137,6 +137,49 @@ def test_tasks_of_two_authors_with_one_id_are_two_tasks_everywhere(desk: Environ
     assert as_user(factories.user("bob")).get("/environments/desk/tasks/secret@ann/").status_code == 404
 
 
+def test_a_members_task_takes_the_place_of_no_other_one(desk: Environment, ann: User) -> None:
+    """Mal is first to upload an id that the organisers and another member take later."""
+    mal, olga = factories.user("mal"), applications.organiser()
+    report(mal, desk, {"id": "squat", "task": "Mal's.", "answer": 1})
+    report(olga, desk, {"id": "squat", "task": "Olga's.", "answer": 2, "split": "RANKING"})
+    rows = {row.member_id: row for row in applications.tasks(desk, "squat")}
+    theirs = {"squat": rows[None], "squat@mal": rows[mal.pk]}
+    client, posts = as_user(ann), {"agent": "nothing", "environment": "desk"}
+    for name, task in theirs.items():
+        shown = client.get(f"/api/tasks/{name}").json()
+        assert (shown["id"], shown["task"]) == (name, task.instruction)
+        assert client.get(f"/environments/desk/tasks/{name}/").context["task"] == task
+        (made,) = client.post("/api/rollouts", {"task_id": name, "model": "nothing"}, "application/json").json()
+        assert (made["task_id"], Rollout.objects.get(public_id=made["id"]).task) == (name, task)
+        batch = client.post("/api/v1/batches/", {**posts, "tasks": [name]}, "application/json").json()
+        assert [row.task for row in Rollout.objects.filter(batch__public_id=batch["id"])] == [task]
+        assert client.get(f"/environments/desk/batches/new/?task={name}").context["tasks"] == [task]
+        for address in (f"/api/rollouts?task_id={name}", f"/api/tasks/{name}/jobs"):
+            assert {row["task_id"] for row in client.get(address).json()} == {name}
+        found = client.get(f"/api/v1/rollouts/?task={name}").json()["results"]
+        assert [row["task"] for row in found] == [name, name]
+        assert {row["task"] for row in client.get(f"/api/v1/rollouts/export.json?task={name}").json()["results"]} == {
+            name
+        }
+    assert {"squat", "squat@mal"} <= {row["id"] for row in client.get("/api/v1/tasks/").json()["results"]}
+    # Mal's own task is the one that the key means to mal alone.
+    assert as_user(mal).get("/api/tasks/squat").json()["id"] == "squat@mal"
+    assert client.get("/api/tasks/squat@ann").status_code == 404
+    refused = client.post("/api/v1/batches/", {**posts, "tasks": ["squat@ann"]}, "application/json")
+    assert refused.json()["tasks"] == ["There is no task squat@ann that you may see."]
+    # Organisers have a member's task tested by its whole name.
+    with pytest.raises(Refused):
+        acceptance_ask(by=olga, environment=desk, names=["squat"])
+    assert acceptance_ask(by=olga, environment=desk, names=["squat@mal"]) == 1
+
+
+def test_a_members_task_blocks_its_id_for_no_other_member(desk: Environment, ann: User) -> None:
+    report(factories.user("mal"), desk, {"id": "squat", "task": "Mal's.", "answer": 1})
+    found = report(ann, desk, {"id": "squat", "task": "Ann's.", "answer": 2})
+    assert (found["created"], found["foreign"]) == (["squat"], [])
+    assert task_get(ann, "squat").instruction == "Ann's."
+
+
 def test_tasks_of_members_are_tested_on_request_at_their_cost_and_last(
     settings: Settings, midday: None, desk: Environment, ann: User
 ) -> None:
@@ -150,8 +193,8 @@ def test_tasks_of_members_are_tested_on_request_at_their_cost_and_last(
     settings.QUOTAS = {**settings.QUOTAS, "rollouts_per_day": 4}
     with pytest.raises(QuotaExceeded, match="asked for 6 rollouts"):
         acceptance_ask(by=ann, environment=desk)
-    assert acceptance_ask(by=ann, environment=desk, keys=["t0", "count"]) == 1
-    assert acceptance_ask(by=ann, environment=desk, keys=["t1"]) == 1
+    assert acceptance_ask(by=ann, environment=desk, names=["t0", "count"]) == 1
+    assert acceptance_ask(by=ann, environment=desk, names=["t1"]) == 1
     with pytest.raises(QuotaExceeded):
         applications.batch(ann, desk, "count")
     bob = factories.user("bob")
@@ -160,14 +203,14 @@ def test_tasks_of_members_are_tested_on_request_at_their_cost_and_last(
     assert min(test.sort_key for test in tests) > max(asked.sort_key, sort_key_of(10_000))
     for test in tests.filter(task__key="t0").select_related("batch"):
         finished(test, "SOLVED" if test.batch.agent_kind == "SCRIPTED" else "NOT_SOLVED")
-    assert task_get(ann, desk, "t0").acceptance == Acceptance.ACCEPTED
+    assert task_get(ann, "t0", desk).acceptance == Acceptance.ACCEPTED
 
 
 def test_a_member_has_tasks_tested_on_their_page_and_by_the_api(desk: Environment, ann: User) -> None:
     report(ann, desk, *({"id": f"t{n}", "task": f"Say {n}.", "answer": n} for n in range(3)))
     client = as_user(ann)
     assert "Test 3 untested tasks" in client.get("/environments/desk/tasks/").content.decode()
-    assert 'name="test" value="t0"' in client.get("/environments/desk/tasks/t0/").content.decode()
+    assert 'name="test" value="t0@ann"' in client.get("/environments/desk/tasks/t0/").content.decode()
     assert 'name="test"' not in client.get("/environments/desk/tasks/count/").content.decode()
     page = client.post("/environments/desk/tasks/", {"test": "t0"}, follow=True).content.decode()
     assert "One task is tested as soon as no other rollout waits." in page

@@ -60,9 +60,9 @@ def test_a_client_of_the_dashboard_uploads_lists_and_reads_tasks(desk: Environme
     assert (answer["message"], answer["count"]) == ("Successfully uploaded 1 tasks", 1)
     assert answer["skipped"][0]["index"] == 1
     listed = {row["id"]: row for row in client.get("/api/tasks").json()}
-    assert set(listed) == {"mine", "count", "open", "rank"}
-    assert (listed["mine"]["answer"], listed["count"]["answer"]) == ('{"a": 1}', None)
-    assert {"rollout_count", "success_count", "completed_count", "job_count", "created_at"} <= set(listed["mine"])
+    assert set(listed) == {"mine@ann", "count", "open", "rank"}
+    assert (listed["mine@ann"]["answer"], listed["count"]["answer"]) == ('{"a": 1}', None)
+    assert {"rollout_count", "success_count", "completed_count", "job_count", "created_at"} <= set(listed["mine@ann"])
     assert client.get("/api/tasks/mine/").json()["task"] == "Do it."
     gone = client.get("/api/tasks/secret")
     assert (gone.status_code, gone.json()["detail"]) == (404, "Task not found")
