@@ -19,17 +19,21 @@ class Command(BaseCommand):
     help = "Encrypt the secrets of second factors and webhooks with SECRET_KEY. It may run at any time, and again."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        lost = []
+        lost, count = [], 0
         with transaction.atomic():
             for factor in Authenticator.objects.select_for_update().order_by("pk"):
                 try:
-                    _factor_seal(factor)
+                    count += _factor_seal(factor)
                 except NotOpened:
                     lost.append(f"the {factor.get_type_display()} of {factor.user}")
             for webhook in Webhook.objects.select_for_update().order_by("pk"):
                 if isinstance(webhook.secret_url, Unreadable):
                     lost.append(f"the webhook {webhook}")
+                    continue
                 webhook.save(update_fields=["secret_url", "secret"])
+                count += 1
+        if count:
+            self.stdout.write(f"{count} secret{' is' if count == 1 else 's are'} encrypted with SECRET_KEY.")
         if lost:
             # The arena starts all the same: everything else works.
             self.stderr.write(
@@ -38,8 +42,9 @@ class Command(BaseCommand):
             )
 
 
-def _factor_seal(factor: Authenticator) -> None:
+def _factor_seal(factor: Authenticator) -> bool:
     found = {name: seal(opened(factor.data[name])) for name in OF_FACTORS if name in factor.data}
     if found:
         factor.data |= found
         factor.save(update_fields=["data"])
+    return bool(found)

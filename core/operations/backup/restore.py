@@ -63,8 +63,8 @@ def restore(
         _check_fits(backup.manifest)
         if not owns_database():
             raise RestoreRefused(
-                "This role does not own the database. Restore as its owner; with compose: docker compose run --rm migrate "
-                "python manage.py restore FILE."
+                "This role does not own the database. Restore as its owner; with compose: "
+                "docker compose run --rm migrate python manage.py restore FILE."
             )
         if not force and (others := who_works()):
             raise RestoreRefused(
