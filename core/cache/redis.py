@@ -63,7 +63,7 @@ class Outage:
 
 
 UNREADABLE = object()
-"""What a foreign value is read as: `SteadyRedisCache` takes it for missing."""
+"""Stands for a foreign value, which `SteadyRedisCache` takes for missing."""
 
 
 def _steady(name: str) -> Callable[..., Any]:
