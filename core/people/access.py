@@ -14,12 +14,14 @@ from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import SESSION_KEY, update_session_auth_hash
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models import F
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
+from core.errors import Refused
 from core.links import page
 from core.models import ApiToken, NoticeKind, User
 from core.notices.services import notify
@@ -41,26 +43,52 @@ def access_changed(*, user: User, title: str, keeps_tokens: bool = False) -> Non
         access_told(user=user, title=title, text=f"{title}. You are logged out everywhere else.{tokens} {ADVICE}")
 
 
-def access_end(*, user: User, keeps_tokens: bool = False) -> int:
+def access_end(*, user: User, keeps_tokens: bool = False, heeds_box: bool = True) -> int:
     """End the sessions of an account except that of its owner's request, and revoke its tokens; return how many.
 
-    keeps_tokens: also true if the owner ticks the box KEEP of the form.
+    A session that another request has ended meanwhile stays ended. keeps_tokens: also true if the owner ticks the box
+    KEEP of the form, unless `heeds_box` is false.
     """
     request: HttpRequest | None = context.request
     with transaction.atomic():
+        epoch = User.objects.select_for_update(no_key=True).values_list("session_epoch", flat=True).get(pk=user.pk)
+        is_own = (
+            request is not None
+            and isinstance(request.user, User)
+            and (request.user.pk, request.user.session_epoch) == (user.pk, epoch)
+            and SESSION_KEY in request.session
+        )
         User.objects.filter(pk=user.pk).update(session_epoch=F("session_epoch") + 1)
         user.refresh_from_db(fields=["session_epoch"])
         UserSession.objects.filter(user=user).delete()
-        is_own = request is not None and request.user.pk == user.pk and SESSION_KEY in request.session
         is_asked = request is not None and (is_own or request.user.is_anonymous)
         if request is not None and is_own:
             assert isinstance(request.user, User)
             request.user.session_epoch = user.session_epoch
             update_session_auth_hash(request, user)
             session_note(request, user)
-        if keeps_tokens or (request is not None and is_asked and request.POST.get(KEEP)):
+        if keeps_tokens or (heeds_box and request is not None and is_asked and request.POST.get(KEEP)):
             return 0
         return ApiToken.objects.filter(owner=user).delete()[0]
+
+
+def password_write(*, user: User, password: str) -> None:
+    """Give an account another password, and write nothing else of its row. Raises Refused like `account_lock`."""
+    hashed = make_password(password)
+    with transaction.atomic():
+        account_lock(user=user)
+        User.objects.filter(pk=user.pk).update(password=hashed)
+        user.password = hashed
+
+
+def account_lock(*, user: User) -> None:
+    """Lock an account's row until the transaction ends.
+
+    Raises Refused when it was closed, or its sessions were ended, after `user` was read.
+    """
+    row = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if not row.is_active or row.session_epoch != user.session_epoch:
+        raise Refused("Your account has changed in the meantime. Log in again, then try once more.")
 
 
 def access_told(*, user: User, title: str, text: str = "") -> None:

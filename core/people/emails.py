@@ -95,7 +95,7 @@ def email_proved(*, user: User) -> None:
     """
     with transaction.atomic():
         if user.email_confirmed_at is None and not user.is_staff:
-            access_end(user=user)
+            access_end(user=user, heeds_box=False)
             Authenticator.objects.filter(user=user).delete()
             SocialAccount.objects.filter(user=user).delete()
         email_confirmed(user=user, email=user.email)

@@ -10,8 +10,10 @@ from datetime import datetime, timedelta
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import logout
+from django.contrib.auth.signals import user_logged_out
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
+from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -33,8 +35,14 @@ def session_begin(request: HttpRequest, user: User) -> None:
     """Give a session that has just logged in its end, which no later use moves, and end the oldest of too many."""
     request.session.set_expiry(timezone.now() + LONGEST)
     session_note(request, user)
-    for row in UserSession.objects.filter(user=user).order_by("-last_seen_at", "-pk")[MOST:]:
+    for row in session_list(user, now=timezone.now())[MOST:]:
         row.end()
+
+
+@receiver(user_logged_out)
+def _on_logout(request: HttpRequest | None, **_: object) -> None:
+    if request is not None:
+        UserSession.objects.filter(session_key=request.session.session_key).delete()
 
 
 def session_use(request: HttpRequest, *, now: datetime) -> None:

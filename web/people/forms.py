@@ -30,6 +30,7 @@ from django.utils.crypto import constant_time_compare
 from core.models import InviteLink, LetterKind, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
+from core.people.access import password_write
 from core.people.backend import closed_account
 from core.people.emails import email_change_begin, email_confirmed
 from core.people.services import (
@@ -207,14 +208,25 @@ class PasswordResetForm(forms.Form):
         letter_write(kind=LetterKind.PASSWORD_RESET, email=self.cleaned_data["email"])
 
 
-class NewPasswordForm(SetPasswordForm[User] if TYPE_CHECKING else SetPasswordForm):  # type: ignore[misc]
+class WritesPassword:
+    """A form that writes the password of its account and nothing else. Raises Refused."""
+
+    user: User
+    cleaned_data: dict[str, Any]
+
+    def save(self, commit: bool = True) -> User:
+        password_write(user=self.user, password=self.cleaned_data["new_password1"])
+        return self.user
+
+
+class NewPasswordForm(WritesPassword, SetPasswordForm[User] if TYPE_CHECKING else SetPasswordForm):  # type: ignore[misc]
     """Choose a password. temp_key: of the link that opened the page, which the page has checked."""
 
     def __init__(self, *args: Any, temp_key: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
 
 
-class ChangePasswordForm(PasswordChangeForm[User] if TYPE_CHECKING else PasswordChangeForm):  # type: ignore[misc]
+class ChangePasswordForm(WritesPassword, PasswordChangeForm[User] if TYPE_CHECKING else PasswordChangeForm):  # type: ignore[misc]
     """Choose another password. A wrong old one counts like a wrong password at the login."""
 
     def clean_old_password(self) -> str:

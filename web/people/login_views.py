@@ -53,8 +53,11 @@ class AsksForTokens:
     request: HttpRequest
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        owner = getattr(self, "reset_user", None) or self.request.user
-        count = ApiToken.objects.filter(owner=owner.pk).count()
+        reset: User | None = getattr(self, "reset_user", None)
+        # Tokens of an account whose address was never confirmed may be another person's, and go in any case.
+        may_keep = reset is None or reset.is_staff or reset.email_confirmed_at is not None
+        owner = reset or self.request.user
+        count = ApiToken.objects.filter(owner=owner.pk).count() if may_keep else 0
         return {"keep": KEEP, "token_count": count, **super().get_context_data(**kwargs)}  # type: ignore[misc]
 
 

@@ -19,7 +19,9 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
+from core.errors import Refused
 from core.models import User
+from core.people.access import account_lock
 from core.people.audit_log import account_record
 from core.people.emails import email_proved
 from web.people.login_views import AsksForTokens, GoesOn, HidesForm
@@ -51,10 +53,16 @@ class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
         user = self.reset_user
         # A person who reads the account's e-mail has not guessed, so earlier wrong passwords no longer count.
         login_succeeded(self.request, user)
-        with transaction.atomic():
-            account_record(self.request, user, "change_password", note="By a link in an e-mail.")
-            email_proved(user=user)
-            return super().form_valid(form)
+        try:
+            with transaction.atomic():
+                account_lock(user=user)
+                account_record(self.request, user, "change_password", note="By a link in an e-mail.")
+                email_proved(user=user)
+                user.refresh_from_db(fields=["session_epoch"])
+                return super().form_valid(form)
+        except Refused as refused:
+            form.add_error(None, str(refused))
+            return self.form_invalid(form)
 
 
 class PasswordResetComplete(PasswordResetFromKeyDoneView):
@@ -70,9 +78,13 @@ class PasswordWritten(AsksForTokens, HidesForm):
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         assert isinstance(self.request.user, User)
-        with transaction.atomic():
-            account_record(self.request, self.request.user, "change_password")
-            return super().form_valid(form)  # type: ignore[misc]  # of the view beside it
+        try:
+            with transaction.atomic():
+                account_record(self.request, self.request.user, "change_password")
+                return super().form_valid(form)  # type: ignore[misc]  # of the view beside it
+        except Refused as refused:
+            form.add_error(None, str(refused))
+            return self.form_invalid(form)  # type: ignore[attr-defined]  # of the view beside it
 
 
 class PasswordChange(PasswordWritten, PasswordChangeView):

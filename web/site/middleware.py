@@ -109,7 +109,8 @@ class Sessions:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        if isinstance(request.user, User):
+        # A page that renews a part of itself is not in use.
+        if isinstance(request.user, User) and "HX-Request" not in request.headers:
             session_use(request, now=timezone.now())
 
 

@@ -15,13 +15,16 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
+from django.contrib.auth.hashers import make_password
 from django.core.management import call_command
+from django.db.models import F
 from django.test import Client, TestCase
 from django.urls import reverse
 from django.utils import timezone
 
 from core.models import AccountEvent, User
 from core.moderation.services import user_ban, user_unban
+from core.people import access
 from core.people.tokens import token_create, token_find
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
@@ -249,3 +252,61 @@ def test_who_deletes_the_account_leaves_no_session(cast: Cast) -> None:
     assert elsewhere.get("/inbox/").status_code == 302
     assert not UserSession.objects.filter(user=cast.alice).exists()
     assert not AccountEvent.objects.filter(user=cast.alice).exists()
+
+
+@pytest.mark.parametrize("meanwhile", [{"is_active": False}, {"session_epoch": 7}])
+def test_a_change_of_password_in_flight_undoes_nothing(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, meanwhile: dict[str, object]
+) -> None:
+    client = Client()
+    client.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+
+    def hashed(password: str) -> str:
+        # Another request, while this one hashes.
+        User.objects.filter(pk=cast.alice.pk).update(**meanwhile)
+        return make_password(password)
+
+    monkeypatch.setattr("core.people.access.make_password", hashed)
+    answer = client.post("/profile/password/", {"old_password": PASSWORD, **NEW_TWICE})
+    assert "Your account has changed in the meantime." in answer.content.decode()
+    assert User.objects.get(pk=cast.alice.pk).check_password(PASSWORD)
+
+
+def test_a_change_of_password_writes_the_password_alone(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client()
+    client.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+
+    def hashed(password: str) -> str:
+        User.objects.filter(pk=cast.alice.pk).update(is_staff=True, email="other@arena.example")
+        return make_password(password)
+
+    monkeypatch.setattr("core.people.access.make_password", hashed)
+    assert client.post("/profile/password/", {"old_password": PASSWORD, **NEW_TWICE}).status_code == 302
+    row = User.objects.get(pk=cast.alice.pk)
+    assert (row.is_staff, row.email, row.check_password(NEW)) == (True, "other@arena.example", True)
+
+
+def test_a_session_that_was_ended_meanwhile_is_not_renewed(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client()
+    client.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+    end = access.access_end
+
+    def ended_before(*, user: User, **named: bool) -> int:
+        User.objects.filter(pk=cast.alice.pk).update(session_epoch=F("session_epoch") + 1)
+        return end(user=user, **named)
+
+    monkeypatch.setattr("web.people.access_views.access_end", ended_before)
+    client.post("/profile/sessions/end/")
+    assert client.get("/profile/").status_code == 302
+
+
+def test_who_opened_an_account_in_advance_keeps_no_token_by_a_box(cast: Cast) -> None:
+    User.objects.filter(pk=cast.alice.pk).update(email_confirmed_at=None)
+    cast.alice.refresh_from_db()
+    _, token = token_create(owner=cast.alice, name="squatter", now=timezone.now(), days=1)
+    client, link = Client(), reset_link(cast.alice)
+    page = client.get(link, follow=True)
+    assert "keep_tokens" not in page.content.decode()
+    client.post(page.redirect_chain[-1][0], {**NEW_TWICE, "keep_tokens": "on"})
+    assert User.objects.get(pk=cast.alice.pk).check_password(NEW)
+    assert token_find(token, now=timezone.now()) is None
