@@ -109,7 +109,7 @@ class ApiCluster:
         return self._list(self._batch.list_namespaced_job, label_selector=self._selector)
 
     def job(self, name: str) -> Plain:
-        """Return a Job; empty if there is none of this name."""
+        """Return the Job of this name; empty if it does not exist."""
         found = self._list(self._batch.list_namespaced_job, field_selector=f"metadata.name={name}")
         return found[0] if found else {}
 
