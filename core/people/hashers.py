@@ -9,7 +9,7 @@ from threading import BoundedSemaphore
 from django.contrib.auth.hashers import Argon2PasswordHasher
 
 AT_ONCE = 2
-"""Hashes that one process computes at the same time: each takes 100 MiB of memory, whether or not the password is right."""
+"""Hashes that one process computes at the same time: each takes 100 MiB, also for a wrong password."""
 PATIENCE_SECONDS = 3.0
 """The longest wait for one of them: twenty logins at once end within it, and a flood does not hold all threads."""
 _gate = BoundedSemaphore(AT_ONCE)
