@@ -1,11 +1,15 @@
 """Plays, checks, judges and ranks agents, with the same code on a laptop, a worker and a pod; does not use Django.
 
-`make`, `aec` and `parallel` give environments to learn in at home.
+`make`, `aec` and `parallel` give environments to learn in at home. `play`, `check`, `write_agent`, `login`, `submit`,
+`history` and `compare` do in a notebook what the command `arena` does in a terminal.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from arena_kit.registered import env_spec, register_soon
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,8 +17,29 @@ if TYPE_CHECKING:
     from arena_kit.environment.adapters.exports.against import AgainstPlayers, Seat
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaAEC, ArenaParallel
     from arena_kit.environment.spec import EnvironmentSpec
+    from arena_kit.notebook.acts import check, compare, history, login, submit
+    from arena_kit.notebook.play import play
+    from arena_kit.notebook.writing import write_agent
 
-__all__ = ["aec", "make", "parallel"]
+__all__ = ["aec", "check", "compare", "history", "login", "make", "parallel", "play", "submit", "write_agent"]
+
+_ACTS = {
+    **dict.fromkeys(("check", "compare", "history", "login", "submit"), "arena_kit.notebook.acts"),
+    "play": "arena_kit.notebook.play",
+    "write_agent": "arena_kit.notebook.writing",
+}
+"""The modules of the functions that are imported when they are first used: `import arena_kit` alone stays quick."""
+register_soon()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ACTS:
+        return getattr(import_module(_ACTS[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ACTS})
 
 
 def make(
@@ -26,14 +51,14 @@ def make(
     openings: bool = True,
     environments: str | Path = "",
 ) -> AgainstPlayers:
-    """Return one seat of an environment as a Gymnasium environment.
+    """Return one seat of an environment as a Gymnasium environment; `gymnasium.make("arena/NAME")` does the same.
 
     environment: as in the arena, e.g. `connect-four`. opponent: who sits in the other seats: `random`, an example
     player's name, the path of a folder or zip, a class or object with the player contract, or a function of (state,
-    valid_actions); not used with one seat. seat: 0, 1, `alternate` or `random`. openings: whether
-    matches begin with the opening of their seed, as rated ones do, where the environment has openings. environments: a
-    folder of environments that arena-kit does not hold, such as `arena pull` writes. Raises UnknownEnvironment,
-    UnknownOpponent, MissingExtra and ValueError.
+    valid_actions); not used with one seat. seat: 0, 1, `alternate` or `random`. render_mode: `ansi`, `svg` or
+    `rgb_array`. openings: whether matches begin with the opening of their seed, as rated ones do, where the environment
+    has openings. environments: a folder of environments that arena-kit does not hold, such as `arena pull` writes.
+    Raises UnknownEnvironment, UnknownOpponent, MissingExtra and ValueError.
     """
     _needs("gymnasium", "gymnasium")
     # Late: `import arena_kit` alone stays quick.
@@ -42,7 +67,10 @@ def make(
 
     spec = _spec(environment, environments)
     maker = opponent_maker(spec, opponent) if spec.seats > 1 else None
-    return AgainstPlayers(spec, maker, seat=seat, render_mode=render_mode, openings=openings)
+    made = AgainstPlayers(spec, maker, seat=seat, render_mode=render_mode, openings=openings)
+    given = {"opponent": opponent, "seat": seat, "render_mode": render_mode, "openings": openings}
+    made.spec = env_spec(spec.slug, **given, environments=environments)
+    return made
 
 
 def aec(

@@ -23,6 +23,7 @@ from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
+from arena_kit.html import lines
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.play import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
@@ -42,7 +43,10 @@ MAX_UPLOAD_BYTES = 100 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, play or script."""
+    """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, play or script.
+
+    played: how many matches against itself, or with is_alone episodes.
+    """
 
     step: str
     code: str = ""
@@ -50,14 +54,26 @@ class Checked:
     played: int = 0
     log: str = ""
     warnings: tuple[Finding, ...] = ()
+    is_alone: bool = False
+
+    @property
+    def passes(self) -> bool:
+        """True if the arena would take it."""
+        return not self.code
+
+    def __str__(self) -> str:
+        return "\n".join([_text(self), *map(_warning, self.warnings)])
+
+    def _repr_html_(self) -> str:
+        return lines(str(self))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Check a submission. Returns 0 if a site would take it, 3 if not, 1 if it could not be tried, 2 for arguments."""
-    return run_command(_parser(), arguments, _check)
+    return run_command(parser_of_check(), arguments, _check)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_of_check() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arena check",
         description="Check a submission as the arena does: the files with the words of the upload form, then play "
@@ -78,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 def _check(options: argparse.Namespace, folder: Path) -> int:
     spec = chosen_spec(options)
     try:
-        checked = _checked(options, spec, folder)
+        checked = checked_player(options, spec, folder)
     except PlatformFault as error:
         trouble = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
         show(options, trouble, f"It could not be tried ({error.code}): {error}")
@@ -92,11 +108,11 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
         "played": checked.played,
         "warnings": [asdict(warning) for warning in checked.warnings],
     }
-    show(options, data, "\n".join([_text(checked, spec), *map(_warning, checked.warnings)]))
+    show(options, data, str(checked))
     return NO if checked.code else DONE
 
 
-def _text(checked: Checked, spec: EnvironmentSpec) -> str:
+def _text(checked: Checked) -> str:
     if checked.code:
         words = "Refused" if checked.step == "files" else "It fails"
         return "\n".join([f"{words} ({checked.code}): {checked.sentence}", *last_words(checked.code, checked.log)])
@@ -104,7 +120,7 @@ def _text(checked: Checked, spec: EnvironmentSpec) -> str:
         return "The files are in order. It was not played."
     if checked.step == "script":
         return f"The files are in order, and the script reports a score: {checked.sentence}."
-    what = "episodes" if spec.seats == 1 else "matches against itself"
+    what = "episodes" if checked.is_alone else "matches against itself"
     return f"It passes: the files are in order, and it played {checked.played} {what} without a fault."
 
 
@@ -113,8 +129,8 @@ def _warning(found: Finding) -> str:
     return f"Warning{f' ({where})' if where else ''}: {found.message}"
 
 
-def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
-    """Check files and play. Raises PlatformFault if it could not be tried."""
+def checked_player(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
+    """Check files and play. Raises PlatformFault if it could not be tried, BadArgument and ArenaEnvironmentError."""
     try:
         with archive_of(options.player) as (file, notes):
             if file.seek(0, os.SEEK_END) > MAX_UPLOAD_BYTES:
@@ -179,7 +195,7 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
                 trial_until=until,
             )
             fault = evaluation_fault(evaluation, spec.limits)
-            return _verdict(fault, len(evaluation.record.episodes), evaluation.player_log)
+            return replace(_verdict(fault, len(evaluation.record.episodes), evaluation.player_log), is_alone=True)
         duel = run_duel(
             spec,
             launch,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from arena_kit.cli.ending import end, print_error
 from arena_kit.client.errors import LATER, SiteError, Trouble
@@ -36,12 +39,28 @@ def run_command(
     """
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object on standard output")
     options = parser.parse_args(arguments)
-    # These signals become exceptions, so that no process of a submission and no folder is left.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # A command under `nohup` goes on when its terminal is closed.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
-    return end(lambda: _run(action, options), as_json=options.json)
+    with _signals_raise():
+        return end(lambda: _run(action, options), as_json=options.json)
+
+
+@contextlib.contextmanager
+def _signals_raise() -> Iterator[None]:
+    """Let signals that end a command become exceptions, so that no process of a submission and no folder is left.
+
+    The handlers of before come back, because a notebook goes on; in a thread they stay, because Python sets none there.
+    """
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (int(signal.SIGTERM), int(signal.SIGHUP)):
+            # A command under `nohup` goes on when its terminal is closed.
+            if (handler := signal.getsignal(number)) is not signal.SIG_IGN:
+                before[number] = handler
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _run(action: Callable[[argparse.Namespace, Path], int], options: argparse.Namespace) -> int:

@@ -53,12 +53,19 @@ class Patience:
         return self._stuck > STUCK_POLLS
 
 
-def follow(client: Client, public_id: str, say: Say, *, sleep: Sleep = time.sleep) -> tuple[Version, int]:
+def follow(
+    client: Client,
+    public_id: str,
+    say: Say,
+    *,
+    sleep: Sleep = time.sleep,
+    on_version: Callable[[Version], None] = lambda _: None,
+) -> tuple[Version, int]:
     """Ask for a version until its phases are over; return it with the exit status.
 
-    say: gets a sentence for every change. The status is 0 if the version is ready, 3 if it failed, and 1 if the arena
-    failed on it or it waits for something that will not happen by itself. Raises SiteError when the network or the site
-    fails too often.
+    say: gets a sentence for every change. on_version: gets every answer. The status is 0 if the version is ready, 3 if
+    it failed, and 1 if the arena failed on it or it waits for something that will not happen by itself. Raises
+    SiteError when the network or the site fails too often.
     """
     heard, patience = "", Patience()
 
@@ -68,6 +75,7 @@ def follow(client: Client, public_id: str, say: Say, *, sleep: Sleep = time.slee
 
     while True:
         version, job = patiently(ask, say, sleep)
+        on_version(version)
         sentence = _sentence(version, job)
         if sentence != heard:
             say(sentence)

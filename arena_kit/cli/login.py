@@ -8,6 +8,8 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from arena_kit.cli.common import DONE, BadArgument, run_command, show, tell
 from arena_kit.cli.sites import TOKEN_VARIABLE, Sites, read_sites, unencrypted, write_sites
@@ -17,6 +19,7 @@ from arena_kit.client.transport import is_encrypted
 CODE_NEEDED = "second factor"
 """Words of the site's sentence when the password is right and a code is missing."""
 DAYS = 30
+NAME = f"arena on {platform.node()}"[:50]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -37,44 +40,70 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--with-token", action="store_true", help="read a token, made on your profile page, from standard input"
     )
-    parser.add_argument("--name", default=f"arena on {platform.node()}"[:50], help="what the site calls the token")
+    parser.add_argument("--name", default=NAME, help="what the site calls the token")
     parser.add_argument("--days", type=int, default=DAYS, help=f"days until it expires (default {DAYS})")
     parser.add_argument("--forget", action="store_true", help="remove the saved token of this site")
     return parser
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """A saved token, of whom, and the file that it is in."""
+
+    site: str
+    username: str
+    file: Path
+
+    def __str__(self) -> str:
+        return f"You are {self.username} at {self.site}. The token is in {self.file}."
+
+
 def _login(options: argparse.Namespace) -> int:
-    client = Client(options.site)
-    client.arena()
-    if not is_encrypted(client.site):
-        tell(unencrypted(client.site))
-    token = sys.stdin.readline().strip() if options.with_token else _made(client, options)
+    client = arena_at(options.site)
+    if options.with_token:
+        token = sys.stdin.readline().strip()
+    elif sys.stdin.isatty():
+        token = token_made(client, email=options.email, name=options.name, days=options.days)
+    else:
+        raise BadArgument(
+            "Standard input is not a terminal. Use --with-token, or set ARENA_TOKEN instead of logging in."
+        )
     if not token:
         raise BadArgument("Standard input has no token.")
-    username = Client(client.site, token=token).username()
-    sites = read_sites()
-    path = write_sites(Sites(client.site, {**sites.tokens, client.site: token}))
-    data = {"site": client.site, "username": username, "file": str(path)}
-    show(options, data, f"You are {username} at {client.site}. The token is in {path}.")
+    saved = token_saved(client.site, token)
+    data = {"site": saved.site, "username": saved.username, "file": str(saved.file)}
+    show(options, data, str(saved))
     if os.environ.get(TOKEN_VARIABLE):
         tell(f"{TOKEN_VARIABLE} is set and wins over the saved token.")
     return DONE
 
 
-def _made(client: Client, options: argparse.Namespace) -> str:
-    """Make a token with e-mail and password, which are asked for and never given as arguments."""
-    if not sys.stdin.isatty():
-        raise BadArgument(
-            "Standard input is not a terminal. Use --with-token, or set ARENA_TOKEN instead of logging in."
-        )
+def arena_at(site: str) -> Client:
+    """Return the client of an address that is an arena. Raises SiteError."""
+    client = Client(site)
+    client.arena()
+    if not is_encrypted(client.site):
+        tell(unencrypted(client.site))
+    return client
+
+
+def token_saved(site: str, token: str) -> LoggedIn:
+    """Save a token once the site has named its owner. Raises BadArgument and SiteError."""
+    username = Client(site, token=token).username()
+    return LoggedIn(site, username, write_sites(Sites(site, {**read_sites().tokens, site: token})))
+
+
+def token_made(client: Client, *, email: str = "", name: str = NAME, days: int = DAYS) -> str:
+    """Make a token with e-mail and password, which are asked for and never given as arguments.
+
+    name: what the site calls the token. Raises BadArgument and SiteError.
+    """
     try:
-        email = options.email or input("E-mail: ").strip()
+        email = email or input("E-mail: ").strip()
         password, code = getpass.getpass("Password: "), ""
         while True:
             try:
-                made = client.token_create(
-                    email=email, password=password, code=code, name=options.name, days=options.days
-                )
+                made = client.token_create(email=email, password=password, code=code, name=name, days=days)
             except SiteError as error:
                 if code or error.trouble is not Trouble.LOGIN_NEEDED or CODE_NEEDED not in str(error):
                     raise

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO
 
 from tqdm import tqdm
@@ -57,31 +58,76 @@ def _submit(options: argparse.Namespace) -> int:
     if options.new_version_of and options.public:
         raise BadArgument("--public is for new agents; a version is as public as its agent.")
     client = client_of(options, needs_token=True)
+    new = NewAgent(options.environment, options.name, options.public) if options.environment else None
     try:
-        with archive_of(options.player) as (file, notes):
-            for note in notes:
-                tell(note)
-            agent = agent_named(client, options.new_version_of) if options.new_version_of else None
-            environment = options.environment if agent is None else "" if isinstance(agent, int) else agent.environment
-            if environment and not options.no_check:
-                _look(client, file, environment)
-            with _Shown(file, is_quiet=options.quiet) as shown:
-                version = _upload(
-                    client, shown, options, agent if agent is None or isinstance(agent, int) else agent.id
-                )
-            said = {"notes": list(version.notes or ())}
-            for note in version.notes or ():
-                tell(note)
+        version = upload(
+            client,
+            options.player,
+            new or options.new_version_of,
+            algorithm=options.algorithm,
+            is_checked=not options.no_check,
+            is_quiet=options.quiet,
+        )
     except (ArchiveRefused, Unpackable) as refusal:
         data = {"code": refusal.code, "error": str(refusal)}
         show(options, data, f"Refused, and not sent ({refusal.code}): {refusal}")
         return NO
+    said = {"notes": list(version.notes or ())}
     status = DONE
     if options.follow:
         version, status = follow(client, version.id, tell)
     job = waiting_job(client, version)
     show(options, version_data(version, job) | said, version_text(version, job))
     return status
+
+
+@dataclass(frozen=True, slots=True)
+class NewAgent:
+    """An agent that an upload makes. is_public: whether everyone may read its source and logs, forever."""
+
+    environment: str
+    name: str
+    is_public: bool = False
+
+
+def upload(
+    client: Client,
+    player: str,
+    what: NewAgent | str,
+    *,
+    algorithm: str = "",
+    is_checked: bool = True,
+    is_quiet: bool = False,
+) -> Version:
+    """Upload a folder or a zip, and print the notes on it.
+
+    what: a new agent, or the agent that gets a new version, by AGENT_HELP. is_checked: whether the files are checked
+    here first. Raises BadArgument, ArchiveRefused, Unpackable and SiteError.
+    """
+    with archive_of(player) as (file, notes):
+        for note in notes:
+            tell(note)
+        if isinstance(what, NewAgent):
+            environment, number = what.environment, 0
+        else:
+            agent = agent_named(client, what)
+            environment, number = ("", agent) if isinstance(agent, int) else (agent.environment, agent.id)
+        if environment and is_checked:
+            _look(client, file, environment)
+        with _Shown(file, is_quiet=is_quiet) as shown:
+            if isinstance(what, NewAgent):
+                version = client.agent_create(
+                    shown,
+                    environment=what.environment,
+                    name=what.name,
+                    is_public=what.is_public,
+                    algorithm=algorithm,
+                )
+            else:
+                version = client.version_create(shown, agent=number, algorithm=algorithm)
+    for note in version.notes or ():
+        tell(note)
+    return version
 
 
 def _look(client: Client, file: IO[bytes], environment: str) -> None:
@@ -93,18 +139,6 @@ def _look(client: Client, file: IO[bytes], environment: str) -> None:
     admitted = archive_admit(file, environment=wanted.name, takes_scripts=wanted.takes_scripts)
     for note in admitted.notes:
         tell(note)
-
-
-def _upload(client: Client, file: IO[bytes], options: argparse.Namespace, agent: int | None) -> Version:
-    if agent is not None:
-        return client.version_create(file, agent=agent, algorithm=options.algorithm)
-    return client.agent_create(
-        file,
-        environment=options.environment,
-        name=options.name,
-        is_public=options.public,
-        algorithm=options.algorithm,
-    )
 
 
 class _Shown:

@@ -6,10 +6,11 @@
 # Without postponed annotations: msgspec reads the types of the fields.
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from arena_kit.client.decoding import Line, Text, Whole
+from arena_kit.client.decoding import Line, Number, Text, Whole
+from arena_kit.html import curve, lines, picture, table
 
 Answer = Mapping[str, Any]
 OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
@@ -159,6 +160,64 @@ class Board:
     places: tuple[RankedRow, ...]
     answer: Answer = field(repr=False)
 
+    @property
+    def table(self) -> list[dict[str, object]]:
+        """One row for each place; `pandas.DataFrame(board.table)` takes them."""
+        value = "score" if self.is_scored else "rating"
+        return [
+            {
+                "rank": place.rank,
+                "agent": f"{place.agent} v{place.number}",
+                "owner": place.owner,
+                value: place.value,
+                "low": place.low,
+                "high": place.high,
+                "note": place.note,
+            }
+            for place in self.places
+        ]
+
+    def _repr_html_(self) -> str:
+        return table(self.table, f"{self.environment}: {len(self.places)} of {self.total}")
+
+
+@dataclass(frozen=True, slots=True)
+class CoursePoint:
+    """An agent's rating at a moment. at: ISO 8601, UTC. number: its version. low, high: the 95% interval."""
+
+    at: Line
+    number: Whole
+    value: Number
+    low: Number | None = None
+    high: Number | None = None
+    rank: Whole | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RatingCourse:
+    """An agent's ratings over time, from the oldest on."""
+
+    points: tuple[CoursePoint, ...]
+    answer: Answer = field(default_factory=dict, repr=False)
+
+    @property
+    def table(self) -> list[dict[str, object]]:
+        """One row for each point; `pandas.DataFrame(history.table)` takes them."""
+        return [asdict(point) for point in self.points]
+
+    def _repr_html_(self) -> str:
+        if len(self.points) < 2:
+            return table(self.table, "Ratings over time")
+        spans = [
+            (
+                point.value if point.low is None else point.low,
+                point.value,
+                point.value if point.high is None else point.high,
+            )
+            for point in self.points
+        ]
+        return picture(curve(spans), f"The rating goes from {spans[0][1]:.0f} to {spans[-1][1]:.0f}.", 640)
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -180,6 +239,9 @@ class VersionComparison(Sentence):
     def sentences(self) -> tuple[str, ...]:
         parts = (self, self.same_opponents, self.own_duels, self.same_seeds)
         return tuple(dict.fromkeys(part.sentence for part in parts if part))
+
+    def _repr_html_(self) -> str:
+        return lines("\n".join(self.sentences))
 
 
 @dataclass(frozen=True, slots=True)

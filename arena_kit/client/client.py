@@ -19,6 +19,7 @@ from arena_kit.client.answers import (
     EnvironmentRow,
     Job,
     NewToken,
+    RatingCourse,
     Version,
     VersionComparison,
 )
@@ -127,6 +128,10 @@ class Client:
         query = {"environment": environment, "owner": owner, "name": name, "page_size": 100}
         for found in self._pages("agents/", query, "the agents"):
             yield decode(AgentRow, found, "the agents")
+
+    def history(self, agent: int) -> RatingCourse:
+        """Return the ratings of an agent over time. agent: its id. It is empty where scores decide."""
+        return decode(RatingCourse, self._get(f"agents/{agent}/history/"), "the history")
 
     def agent_create(
         self,

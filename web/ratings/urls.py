@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from web.api.routing import native
-from web.ratings import lens_api
+from web.ratings import history_api, lens_api
 from web.ratings import lens_views as lenses
 
 pages = [
@@ -18,4 +18,5 @@ routes = [
     *native("environments/<slug:slug>/head-to-head/", lens_api.EnvironmentHeadToHead, "head_to_head"),
     *native("environments/<slug:slug>/lens/", lens_api.EnvironmentLens, "lens"),
     *native("environments/<slug:slug>/calibration/", lens_api.EnvironmentCalibration, "calibration"),
+    *native("agents/<int:pk>/history/", history_api.AgentHistory, "agent_history"),
 ]

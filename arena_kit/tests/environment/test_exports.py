@@ -225,6 +225,81 @@ def test_a_match_is_drawn_as_text() -> None:
     assert "to move" in environment.render()
 
 
+@pytest.mark.parametrize("make", [arena_kit.make, arena_kit.aec, arena_kit.parallel])
+def test_a_match_is_drawn_as_svg_and_as_an_array(make: Any) -> None:
+    pytest.importorskip("pettingzoo")
+    drawn = make("connect-four", render_mode="svg")
+    assert drawn._repr_svg_() is None
+    drawn.reset(seed=1)
+    assert drawn.render() == drawn._repr_svg_()
+    assert drawn.render().startswith("<svg ")
+    pixels = make("connect-four", render_mode="rgb_array")
+    pixels.reset(seed=1)
+    picture = pixels.render()
+    assert (picture.dtype, picture.shape) == (np.uint8, (412, 440, 3))
+    # The board, its white cells, and the discs of the opening.
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 3
+    assert pixels.metadata["render_modes"] == ["ansi", "svg", "rgb_array"]
+
+
+def test_a_task_of_gymnasium_draws_itself_at_its_own_speed() -> None:
+    environment = arena_kit.make("cart-pole", render_mode="rgb_array")
+    environment.reset(seed=1)
+    own = gymnasium.make("CartPole-v1", render_mode="rgb_array")
+    own.reset(seed=1)
+    assert environment.render().shape == own.render().shape  # type: ignore[union-attr]
+    assert environment.metadata["render_fps"] == own.metadata["render_fps"] == 50
+
+
+def test_wrappers_that_record_take_the_pictures(quiet: None) -> None:
+    environment = gymnasium.wrappers.RenderCollection(gymnasium.make("arena/tic-tac-toe", render_mode="rgb_array"))
+    environment.reset(seed=1)
+    environment.step(environment.get_wrapper_attr("action_masks")().argmax())
+    assert [np.shape(picture) for picture in environment.render() or ()] == [(320, 320, 3)] * 2
+
+
+def test_an_array_without_its_package_names_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = arena_kit.make("connect-four", render_mode="rgb_array")
+    environment.reset(seed=1)
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(MissingExtra, match=r"resvg_py: pip install 'arena-kit\[render\]'"):
+        environment.render()
+
+
+def test_masks_for_maskable_ppo_are_those_of_the_seat() -> None:
+    environment = arena_kit.make("connect-four", seat=0)
+    _, info = environment.reset(seed=1)
+    masks = environment.action_masks()
+    assert masks.dtype == np.bool_
+    assert masks.tolist() == info["action_mask"].astype(bool).tolist()
+    with pytest.raises(ValueError, match="actions are arrays"):
+        arena_kit.make("pendulum").action_masks()
+
+
+def test_gymnasium_makes_every_environment_by_its_name() -> None:
+    names = {name for name in gymnasium.registry if name.startswith("arena/")}
+    assert names == {f"arena/{spec.slug}" for spec in all_specs()}
+    made = gymnasium.make("arena/connect-four", opponent="minimax", seat=1)
+    assert made.spec is not None
+    assert (made.spec.id, made.reset(seed=1)[1]["seat"]) == ("arena/connect-four", 1)
+    own = arena_kit.make("connect-four", opponent="minimax", seat=1)
+    assert own.spec is not None
+    assert own.spec.make().reset(seed=1)[1]["seat"] == 1
+
+
+@pytest.mark.parametrize("order", ["arena_kit, gymnasium", "gymnasium, arena_kit"])
+def test_the_names_are_there_whichever_is_imported_first(order: str) -> None:
+    code = f"import {order}; gymnasium.make('arena/tic-tac-toe').reset(); print('made')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "made\n"
+
+
+def test_importing_the_library_alone_imports_neither_numpy_nor_gymnasium() -> None:
+    code = "import arena_kit, sys; dir(arena_kit); print({'numpy', 'gymnasium', 'tqdm', 'yaml'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
 def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"pip install 'arena-kit\[pettingzoo\]'"):

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from arena_kit.environment.adapters.exports.seated_match import SeatedMatch
+from arena_kit.environment.adapters.exports.pictures import RENDER_MODES, Drawn
+from arena_kit.environment.adapters.exports.seated_match import TURNS_PER_SECOND, SeatedMatch
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -21,7 +22,7 @@ class OpponentFailed(ArenaEnvironmentError):
     """The opponent raised an exception or played an illegal action; the message names which."""
 
 
-class AgainstPlayers(gymnasium.Env[Any, Any]):
+class AgainstPlayers(Drawn, gymnasium.Env[Any, Any]):
     """Plays one seat. The reward of a step is the sum of the seat's rewards until it acts again.
 
     info holds `action_mask` (where actions are numbers: 1 for every valid action) and `seat`. An illegal action
@@ -29,7 +30,7 @@ class AgainstPlayers(gymnasium.Env[Any, Any]):
     seat of one match.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 4}
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": TURNS_PER_SECOND}
 
     def __init__(
         self,
@@ -48,15 +49,14 @@ class AgainstPlayers(gymnasium.Env[Any, Any]):
         if (make_player is None) != (spec.seats == 1):
             wanted = "no opponent, because it has one seat" if spec.seats == 1 else "an opponent"
             raise ValueError(f"{spec.name} needs {wanted}.")
-        self._table = SeatedMatch(spec, openings=openings)
+        self._table = SeatedMatch(spec, render_mode, openings=openings)
+        self.metadata = self._table.metadata
         self._make_player, self._wanted, self._matches = make_player, _checked(seat, spec), 0
         self._seat = 0
         self._opponents: dict[int, Any] = {}
         self._unseen: list[float] = []
         self.observation_space = self._table.observation_space
         self.action_space = self._table.action_space
-        if render_mode not in {None, *self.metadata["render_modes"]}:
-            raise ValueError(f"There is no render mode {render_mode!r}; there is 'ansi'.")
         self.render_mode = render_mode
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -94,9 +94,14 @@ class AgainstPlayers(gymnasium.Env[Any, Any]):
         truncated = is_over and table.truncated
         return table.observation(self._seat), reward, is_over and not truncated, truncated, self._info()
 
-    def render(self) -> Any:
-        """Return the match as text."""
-        return self._table.text() if self.render_mode == "ansi" else None
+    def action_masks(self) -> Any:
+        """Return True for every valid action and False for the others, as MaskablePPO of sb3-contrib reads them.
+
+        Raises ValueError where actions are arrays.
+        """
+        if not self._table.has_mask:
+            raise ValueError(f"In {self._table.spec.name} actions are arrays, which have no mask.")
+        return self._table.mask(self._seat).astype(bool)
 
     def _play_others(self) -> None:
         """Play until this seat acts or the match is over."""

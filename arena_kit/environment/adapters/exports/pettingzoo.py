@@ -10,11 +10,12 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import AECEnv, ParallelEnv
 
-from arena_kit.environment.adapters.exports.seated_match import SeatedMatch
+from arena_kit.environment.adapters.exports.pictures import RENDER_MODES, Drawn
+from arena_kit.environment.adapters.exports.seated_match import TURNS_PER_SECOND, SeatedMatch
 from arena_kit.environment.spec import EnvironmentSpec
 
 
-class _Seats:
+class _Seats(Drawn):
     """The base of both kinds: agents `player_0`, `player_1`, ... in the order of seats, their spaces, and a table.
 
     An observation is {"observation": array, "action_mask": array} where actions are numbers, otherwise the array.
@@ -22,10 +23,8 @@ class _Seats:
 
     def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None, *, openings: bool = True) -> None:
         """openings: whether matches begin with them. Raises ValueError for an unknown render mode, and MissingExtra."""
-        if render_mode not in {None, "ansi"}:
-            raise ValueError(f"There is no render mode {render_mode!r}; there is 'ansi'.")
         self.render_mode = render_mode
-        self._table = table = SeatedMatch(spec, openings=openings)
+        self._table = table = SeatedMatch(spec, render_mode, openings=openings)
         self.possible_agents = [f"player_{seat}" for seat in range(spec.seats)]
         self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []
@@ -43,10 +42,6 @@ class _Seats:
 
     def action_space(self, agent: str) -> Any:
         return self._action_spaces[agent]
-
-    def render(self) -> Any:
-        """Return the match as text."""
-        return self._table.text() if self.render_mode == "ansi" else None
 
     def close(self) -> None:
         """Nothing is left open."""
@@ -71,7 +66,7 @@ class ArenaAEC(_Seats, AECEnv):  # type: ignore[misc]  # PettingZoo's types are 
     def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None, *, openings: bool = True) -> None:
         AECEnv.__init__(self)
         _Seats.__init__(self, spec, render_mode, openings=openings)
-        self.metadata = {"name": spec.id, "render_modes": ["ansi"], "is_parallelizable": False, "render_fps": 4}
+        self.metadata = {**self._table.metadata, "name": spec.id, "is_parallelizable": False}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         self._start(seed)
@@ -118,11 +113,11 @@ class ArenaParallel(_Seats, ParallelEnv):  # type: ignore[misc]  # PettingZoo's 
     Their action mask is all 0. `info["acts"]` says whether a seat acts next.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": TURNS_PER_SECOND}
 
     def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None, *, openings: bool = True) -> None:
         _Seats.__init__(self, spec, render_mode, openings=openings)
-        self.metadata = {**self.metadata, "name": spec.id}  # type: ignore[misc]  # each environment has its name
+        self.metadata = {**self._table.metadata, "name": spec.id}  # type: ignore[misc]  # each environment has its name
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

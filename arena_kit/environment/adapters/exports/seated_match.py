@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from arena_kit.environment.adapters.exports.pictures import RENDER_MODES, check_render_mode, colours, own_pictures
 from arena_kit.environment.openings import begin, opening_of
-from arena_kit.environment.protocol import Action, IllegalAction
+from arena_kit.environment.protocol import Action, Environment, IllegalAction
 from arena_kit.environment.spec import WIRE_RANGES, ActionArraySpec, ArraySpec, EnvironmentSpec
+
+TURNS_PER_SECOND = 4
+"""The speed at which a video shows the states of a game."""
 
 
 class SeatedMatch:
@@ -20,16 +24,28 @@ class SeatedMatch:
     other seat gets plus that. If several seats are at fault in one step, the first of them forfeits.
     """
 
-    def __init__(self, spec: EnvironmentSpec, *, openings: bool = True) -> None:
-        """openings: whether matches begin with the opening of their seed. Raises MissingExtra and BrokenEnvironment."""
-        self.spec = spec
+    def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None, *, openings: bool = True) -> None:
+        """openings: whether matches begin with the opening of their seed.
+
+        Raises ValueError for an unknown render mode, MissingExtra and BrokenEnvironment.
+        """
+        check_render_mode(render_mode)
+        self.spec, self.render_mode = spec, render_mode
+        self._is_begun = False
         self._has_openings = openings and spec.openings is not None
         self.observation_space = observation_space(spec)
         self.action_space: Any = action_space(spec)
         self.has_mask = spec.action is None
         self.forfeited_by: int | None = None
         """The seat that forfeited the match; None if no seat has."""
-        self._environment = spec.make()
+        self._itself = own_pictures(spec) if render_mode == "rgb_array" else None
+        self._environment: Environment = self._itself or spec.make()
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The render modes, and how many pictures a second a video shows, for Gymnasium and PettingZoo."""
+        speed = TURNS_PER_SECOND if self._itself is None else self._itself.frames_per_second
+        return {"render_modes": list(RENDER_MODES), "render_fps": speed}
 
     @property
     def to_move(self) -> tuple[int, ...]:
@@ -42,7 +58,7 @@ class SeatedMatch:
 
     def reset(self, seed: int) -> None:
         """Begin the match of a seed, as the arena begins a rated one. No seat is told the rewards of the opening."""
-        self.forfeited_by = None
+        self.forfeited_by, self._is_begun = None, True
         begin(self._environment, seed, opening_of(self.spec, seed) if self._has_openings else ())
 
     def observation(self, seat: int) -> Any:
@@ -74,6 +90,23 @@ class SeatedMatch:
 
     def text(self) -> str:
         return self._environment.text()
+
+    def render(self) -> Any:
+        """Return the state in the form that the render mode names: text, SVG as text, or an array of colours.
+
+        Raises MissingExtra, and BrokenEnvironment if the environment cannot be drawn.
+        """
+        if self.render_mode == "ansi":
+            return self.text()
+        if self.render_mode == "svg":
+            return self.picture()
+        if self.render_mode != "rgb_array":
+            return None
+        return colours(self.picture() or "") if self._itself is None else self._itself.render()
+
+    def picture(self) -> str | None:
+        """Return the state as SVG; None before the first match. Raises BrokenEnvironment."""
+        return self.spec.render(self._environment.frame()) if self._is_begun else None
 
     def _forfeit(self, seat: int) -> tuple[float, ...]:
         self.forfeited_by = seat
