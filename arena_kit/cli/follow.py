@@ -57,9 +57,9 @@ def follow(
     client: Client,
     public_id: str,
     say: Say,
+    on_version: Callable[[Version], None] = lambda _: None,
     *,
     sleep: Sleep = time.sleep,
-    on_version: Callable[[Version], None] = lambda _: None,
 ) -> tuple[Version, int]:
     """Ask for a version until its phases are over; return it with the exit status.
 

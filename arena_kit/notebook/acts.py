@@ -154,7 +154,5 @@ def _followed(client: Client, version: Version, *, quiet: bool) -> Submitted:
             shown.total = max(1, len(found.phases))
             shown.update(sum(phase.is_over for phase in found.phases) - shown.n)
 
-        last, status = follow_version(
-            client, version.id, lambda sentence: shown.set_description_str(sentence), on_version=update
-        )
+        last, status = follow_version(client, version.id, lambda told: shown.set_description_str(told), update)
     return Submitted(last, status == DONE)

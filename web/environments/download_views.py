@@ -6,12 +6,15 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from arena_kit import starter_notebook
 from arena_kit.environment.folder import environment_zip
 from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.examples import make_archive
 from arena_kit.kits import Kit, kit_zip, kits_for
+from arena_kit.starter_notebook import extras_of
 from core.models import Environment
+from web.kit.parts import install_command
 
 
 def kit(request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -24,6 +27,20 @@ def kit(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     response = HttpResponse(archive, content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{row.slug}-{name}.zip"'
     return response
+
+
+def notebook(request: HttpRequest, slug: str) -> HttpResponse:
+    """Send the notebook with which an agent for an environment begins, which installs arena-kit from this site."""
+    row = get_object_or_404(Environment, slug=slug)
+    try:
+        spec = get_spec(row.slug)
+        site = request.build_absolute_uri("/").rstrip("/")
+        install = install_command(request, extras_of(spec)).removeprefix("pip install ")
+        content = starter_notebook.notebook(spec, "my_agent", site=site, install=install)
+    except ArenaEnvironmentError as error:
+        raise Http404(str(error)) from None
+    headers = {"Content-Disposition": f'attachment; filename="{row.slug}.ipynb"'}
+    return HttpResponse(content, content_type="application/x-ipynb+json", headers=headers)
 
 
 def kits_of(row: Environment) -> tuple[Kit, ...]:

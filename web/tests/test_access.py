@@ -133,6 +133,7 @@ GET    /static/environment-{slug}/missing.svg                       404 404 404 
 GET    /environments/{slug}/                                         200 200 200 200
 GET    /environments/{slug}/kits/minimax.zip                         200 200 200 200
 GET    /environments/{slug}/leaderboard.csv                          200 200 200 200
+GET    /environments/{slug}/notebook.ipynb                          200 200 200 200
 GET    /environments/{slug}/rules.zip                               200 200 200 200
 GET    /environments/{slug}/head-to-head/                            200 200 200 200
 GET    /environments/{slug}/lens/                                    200 200 200 200
@@ -361,6 +362,7 @@ POST   /api/v1/agents/                                               401 400 400
 GET    /api/v1/agents/{agent_id}/                                    200 200 200 200
 PATCH  /api/v1/agents/{agent_id}/                                   401 415 403 403
 GET    /api/v1/agents/{agent_id}/opponents/                         200 200 200 200
+GET    /api/v1/agents/{agent_id}/history/                           200 200 200 200
 GET    /api/v1/agents/{agent_id}/submissions/                        405 405 405 405
 POST   /api/v1/agents/{agent_id}/submissions/                        401 400 403 403
 GET    /api/v1/agents/{agent_id}/rest/                               405 405 405 405
