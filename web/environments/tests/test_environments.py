@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 from collections.abc import Sequence
@@ -288,6 +289,21 @@ def test_a_page_offers_the_starter_kits_that_fit(client: Client, slug: str, kits
             files = {one: archive.read(one) for one in archive.namelist()}
         # These are the bytes that `arena new` writes.
         assert files == dict(kit_files(get_spec(slug), name, f"my_{name.replace('-', '_')}"))
+
+
+@pytest.mark.parametrize("slug", ["tic-tac-toe", "half-cheetah"])
+def test_a_page_offers_its_notebook_with_the_address_of_the_site(client: Client, slug: str) -> None:
+    factories.environment(slug)
+    address = f"/environments/{slug}/notebook.ipynb"
+    assert f'href="{address}"' in client.get(f"/environments/{slug}/write/").content.decode()
+    response = client.get(address)
+    assert response["Content-Disposition"] == f'attachment; filename="{slug}.ipynb"'
+    cells = json.loads(response.content)["cells"]
+    code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    assert f'environment="{slug}", name="my-agent", site="http://testserver"' in code
+    extras = {"tic-tac-toe": "gymnasium", "half-cheetah": "gymnasium,mujoco"}[slug]
+    assert f'"arena-kit[{extras}] @ http://testserver/kit/' in code
+    assert client.get("/environments/no-game/notebook.ipynb").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["q-learning", "script", "passwd", "kits"])

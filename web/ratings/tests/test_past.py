@@ -141,6 +141,16 @@ def test_the_api_has_the_leaderboard_of_now_and_of_a_date(client: Client, histor
     assert (refused.status_code, "ranked by score" in refused.json()["detail"]) == (400, True)
 
 
+def test_the_api_has_the_course_of_an_agents_rating(client: Client, history: Sequence[Submission]) -> None:
+    agent = history[0].agent_id
+    points = client.get(f"/api/v1/agents/{agent}/history/").json()["points"]
+    assert [(point["at"], point["value"], point["rank"]) for point in points] == [
+        ("2026-05-03T12:00:00Z", 1540, 1),
+        ("2026-06-03T12:00:00Z", 1471, 2),
+    ]
+    assert client.get("/api/v1/agents/999999/history/").status_code == 404
+
+
 def test_the_page_says_what_going_first_is_worth_and_when_groups_have_not_met(
     client: Client, players: Sequence[Submission]
 ) -> None:
