@@ -21,8 +21,10 @@ _STYLE = re.compile(r"<style>[^<]*</style>")
 
 
 def table(rows: Sequence[Mapping[str, object]], caption: str = "") -> str:
-    """Return a table of rows with the same keys, which head its columns."""
-    head = "".join(f'<th scope="col" style="{_align(rows, name)}">{escape(name)}</th>' for name in (rows or [{}])[0])
+    """Return a table of rows with the same keys, which head its columns; without rows the caption alone."""
+    if not rows:
+        return lines(caption or "There are no rows.")
+    head = "".join(f'<th scope="col" style="{_align(rows, name)}">{escape(name)}</th>' for name in rows[0])
     cells = [[f'<td style="{_align(rows, name)}">{_cell(row[name])}</td>' for name in row] for row in rows]
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
     above = f'<caption style="text-align:left;color:inherit">{escape(caption)}</caption>' if caption else ""
@@ -98,7 +100,7 @@ def page_frame(page: str, title: str, height: int) -> str:
     height: in pixels.
     """
     return (
-        f'<iframe title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(page)}" loading="lazy" '
+        f'<iframe title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(page)}" '
         f'style="width:100%;height:{height}px;border:0;border-radius:8px"></iframe>'
     )
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
@@ -76,12 +77,22 @@ def opponent_maker(spec: EnvironmentSpec, opponent: Any) -> Callable[[int], Any]
     if isinstance(opponent, (str, Path)):
         return _seeded(_maker_of_path(spec, opponent))
     if inspect.isclass(opponent):
-        return _seeded(opponent)
+        return _seeded(_maker_of_class(opponent))
     if callable(getattr(opponent, "start", None)) and callable(getattr(opponent, "step", None)):
         return lambda _: opponent
     if callable(opponent):
         return lambda _: _Answers(opponent)
     raise UnknownOpponent(f"{opponent!r} is neither a name, a path, a player nor a function.")
+
+
+def _maker_of_class(found: type) -> Callable[..., Any]:
+    """Return what makes a player of a class in any form that an archive may have."""
+    form = "Player" if hasattr(found, "step") else "Agent"
+    try:
+        make: Callable[..., Any] = adapt("player", SimpleNamespace(**{form: found, "__name__": found.__module__}))
+    except RuntimeError as error:
+        raise UnknownOpponent(f"{found.__name__} cannot play: {error}") from None
+    return make
 
 
 def _maker_of_path(spec: EnvironmentSpec, opponent: str | Path) -> Callable[..., Any]:

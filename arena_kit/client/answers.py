@@ -207,7 +207,7 @@ class RatingCourse:
 
     def _repr_html_(self) -> str:
         if len(self.points) < 2:
-            return table(self.table, "Ratings over time")
+            return table(self.table)
         spans = [
             (
                 point.value if point.low is None else point.low,

@@ -148,7 +148,7 @@ def _client(site: str, *, needs_token: bool = False) -> Client:
 
 
 def _followed(client: Client, version: Version, *, quiet: bool) -> Submitted:
-    with bar(1, "steps", quiet=quiet) as shown:
+    with bar(1, "steps", form="{n_fmt}/{total_fmt} steps, {elapsed}: {desc}", quiet=quiet) as shown:
 
         def update(found: Version) -> None:
             shown.total = max(1, len(found.phases))

@@ -38,7 +38,7 @@ class LocalPlayer:
         """Return the player that somebody gives: see `opponent_maker`. Raises UnknownOpponent."""
         maker, seeds = opponent_maker(spec, given), itertools.count(seed)
         if isinstance(given, (str, Path)):
-            return cls(plain_line(Path(given).name), lambda _: maker(next(seeds) % 2**32))
+            return cls(plain_line(Path(given).resolve().name), lambda _: maker(next(seeds) % 2**32))
         name = plain_line(str(getattr(given, "__name__", type(given).__name__)))
         # One object cannot follow several matches, unless it says so; a function and a class can.
         one_at_a_time = not (inspect.isroutine(given) or inspect.isclass(given))

@@ -150,7 +150,7 @@ def test_a_history_is_drawn_and_has_a_table(remote: Site) -> None:
     assert found.table[0] == POINT
     assert "data:image/svg+xml" in found._repr_html_()
     remote.by_path["/api/v1/agents/3/history/"] = said({"points": []})
-    assert "table" in arena_kit.history(3)._repr_html_()
+    assert "no rows" in arena_kit.history(3)._repr_html_()
 
 
 def test_a_board_and_a_comparison_are_shown_without_hostile_text(remote: Site) -> None:

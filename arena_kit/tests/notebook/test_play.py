@@ -93,10 +93,31 @@ def test_a_seed_repeats_the_play_of_players_with_chance() -> None:
     assert found[0] == found[1] != found[2]
 
 
-@pytest.mark.parametrize("kind", ["class", "object", "name", "folder"])
+class Bare:
+    """Takes no `train_mode`."""
+
+    def start(self, state: Any, valid_actions: Any) -> Any:
+        return valid_actions[0]
+
+    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> Any:
+        return valid_actions[0]
+
+    def end(self, state: Any, prev_reward: float) -> None: ...
+
+
+class Agent:
+    """Another form that the arena takes."""
+
+    def act(self, observation: Any, valid_actions: Any) -> Any:
+        return valid_actions[0]
+
+
+@pytest.mark.parametrize("kind", ["class", "object", "name", "folder", "bare", "agent"])
 def test_players_come_in_every_form(kind: str, tmp_path: Path) -> None:
     (tmp_path / "player.py").write_text(FIRST)
-    given = {"class": Drawn, "object": Drawn(False), "name": "minimax", "folder": tmp_path}[kind]
+    given = {
+        "class": Drawn, "object": Drawn(False), "name": "minimax", "folder": tmp_path, "bare": Bare, "agent": Agent,
+    }[kind]  # fmt: skip
     found = duel(given, last)
     assert found.record.summary.match_count == 6
     assert found.record.summary.errors == (0, 0)

@@ -11,6 +11,7 @@ import numpy as np
 from arena_kit.environment.adapters.gymnasium import GymnasiumEnvironment, render_modes
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.html import picture
 
 if TYPE_CHECKING:
     from arena_kit.environment.adapters.exports.seated_match import SeatedMatch
@@ -31,10 +32,11 @@ class Drawn:
         """
         return self._table.render()
 
-    def _repr_svg_(self) -> str | None:
-        # A notebook then shows the text of an object that cannot be drawn.
+    def _repr_html_(self) -> str | None:
+        # A notebook shows an object that cannot be drawn as it shows any other.
         with contextlib.suppress(ArenaEnvironmentError):
-            return self._table.picture()
+            if (drawn := self._table.picture()) is not None:
+                return picture(drawn, self._table.text())
         return None
 
 
