@@ -40,7 +40,7 @@ def notebook(request: HttpRequest, slug: str) -> HttpResponse:
     except ArenaEnvironmentError as error:
         raise Http404(str(error)) from None
     headers = {"Content-Disposition": f'attachment; filename="{row.slug}.ipynb"'}
-    return HttpResponse(content, content_type="application/x-ipynb+json", headers=headers)
+    return HttpResponse(content, content_type="application/json", headers=headers)
 
 
 def kits_of(row: Environment) -> tuple[Kit, ...]:

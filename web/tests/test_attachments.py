@@ -35,6 +35,7 @@ FILES = [
     "/api/v1/batches/{batch}/export/",
     "/starter-kit/{kit}.zip",
     "/environments/{slug}/kits/minimax.zip",
+    "/environments/{slug}/notebook.ipynb",
     "/environments/{slug}/rules.zip",
     "/kit/files/{wheel_sha256}/{wheel}",
     "/evaluations/{evaluation}/records.zip",
