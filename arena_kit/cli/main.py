@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from arena_kit.cli.ending import BAD_ARGUMENTS, end, print_error, streams_check
+from arena_kit.version import kit_version
 
 VERBS = {
     "new": "Make the folder of a new agent from a starter kit.",
@@ -51,6 +53,9 @@ def _run(words: Sequence[str], as_json: bool) -> int:
                 print_error("bad_arguments", sentence)
             raise
         return status
+    if words and words[0] == "--version":
+        print(f"arena-kit {kit_version()} (Python {platform.python_version()}, {platform.system()})")
+        return DONE
     if words and words[0] in {"-h", "--help"}:
         print(usage())
         return DONE

@@ -17,13 +17,14 @@ OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """The description of a site by itself. kit_version: of the arena-kit that it offers."""
+    """The description of a site by itself. kit_version, kit_url: of the arena-kit that it offers."""
 
     name: Line
     api_versions: tuple[Line, ...]
     version: Line
     kit_version: Line
     max_upload_bytes: Whole
+    kit_url: Line = ""
     answer: Answer = field(default_factory=dict, repr=False)
 
 

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from arena_kit.older import SAFE_PATH
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.confinement import (
@@ -154,7 +155,7 @@ class ProcessBox:
             folder = hand_over(folder, home, uid)
             packages = str(packages_for_others(Path(packages), home)) if packages else ""
         command = [
-            *namespace_command(), *powers, sys.executable, "-s", "-P", str(server / "start.py"),
+            *namespace_command(), *powers, sys.executable, "-s", *SAFE_PATH, str(server / "start.py"),
             *arguments(channel_folder, folder, home), "--packages", packages,
         ]  # fmt: skip
         self._process = subprocess.Popen(

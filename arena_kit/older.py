@@ -1,0 +1,20 @@
+"""Names and arguments that Python 3.10 does not have yet, for the parts of arena-kit that participants use."""
+
+from __future__ import annotations
+
+import sys
+
+if sys.version_info >= (3, 11):
+    from enum import StrEnum
+    from typing import Self
+
+    import tomllib
+else:
+    import tomli as tomllib
+    from backports.strenum import StrEnum
+    from typing_extensions import Self
+
+__all__ = ["SAFE_PATH", "Self", "StrEnum", "tomllib"]
+
+SAFE_PATH = ("-P",) if sys.version_info >= (3, 11) else ()
+"""The arguments with which Python puts neither the current folder nor that of the program on its path."""
