@@ -23,8 +23,8 @@ class Arena:
     api_versions: tuple[Line, ...]
     version: Line
     kit_version: Line
+    kit_url: Line
     max_upload_bytes: Whole
-    kit_url: Line = ""
     answer: Answer = field(default_factory=dict, repr=False)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -45,7 +45,7 @@ class Wheel:
 @cache
 def wheel(root: Path) -> Wheel:
     """Return the wheel of the project in a folder; it is made once in each process. Raises OSError."""
-    project: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    project = _project(root)
     files = dict(_files(root, project["tool"]["hatch"]["build"]["targets"]["wheel"]))
     about = {**project["project"], "version": f"{project['project']['version']}+{_label(files, project['project'])}"}
     stem = f"{canonicalize_name(about['name']).replace('-', '_')}-{about['version']}"
@@ -98,6 +98,19 @@ def metadata(about: Mapping[str, Any]) -> str:
         lines.append(f"Provides-Extra: {extra}")
         lines += [f"Requires-Dist: {line}; extra == '{extra}'" for line in sorted(_of_extra(extra, extras, about))]
     return "\n".join(lines) + "\n"
+
+
+def requirements(root: Path, extras: Iterable[str]) -> list[str]:
+    """Return what arena-kit needs with some of its extras."""
+    about = _project(root)["project"]
+    found = set(about["dependencies"])
+    for extra in extras:
+        found |= _of_extra(extra, about["optional-dependencies"], about)
+    return sorted(found)
+
+
+def _project(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def _of_extra(extra: str, extras: Mapping[str, list[str]], about: Mapping[str, Any]) -> set[str]:

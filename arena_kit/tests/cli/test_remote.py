@@ -22,7 +22,8 @@ TOKEN = "arena_secret-token"
 ID = "7c9a1f2e-3b4d-4c5e-8f60-718293a4b5c6"
 HOSTILE = "\x1b[2J\x1b]0;owned\x07"
 ABOUT = {
-    "service": "rl-arena", "name": "A", "version": "1", "kit_version": "1", "api_versions": ["v1"],
+    "service": "rl-arena", "name": "A", "version": "1", "kit_version": "1",
+    "kit_url": "https://a.example/k.whl", "api_versions": ["v1"],
     "max_upload_bytes": 1000,
 }  # fmt: skip
 Arena = Callable[..., tuple[int, str, str]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -15,9 +16,13 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.management import call_command
 from django.test import Client
 
 from core.models import User
+from web.kit.bundle import bundle_name
 from web.kit.parts import wheel_path, wheel_served
 from web.kit.views import JSON_KIND
 from web.kit.wheel import wheel
@@ -141,7 +146,13 @@ def test_the_short_address_leads_to_the_wheel_which_never_changes(client: Client
 
 @pytest.mark.parametrize(
     "address",
-    ["/kit/other-1.0-py3-none-any.whl", "/kit/files/0000/arena_kit-0.1.0-py3-none-any.whl", "/kit/simple/numpy/"],
+    [
+        "/kit/other-1.0-py3-none-any.whl",
+        "/kit/files/0000/arena_kit-0.1.0-py3-none-any.whl",
+        "/kit/bundle.zip",
+        "/kit/simple/a%2Fb/",
+        "/kit/simple/..%5C/",
+    ],
 )
 def test_nothing_else_is_served(client: Client, db: None, address: str) -> None:
     assert client.get(address).status_code == 404
@@ -162,6 +173,47 @@ def test_the_index_speaks_html_and_json(client: Client, db: None) -> None:
     assert (file["filename"], file["hashes"]) == (served.filename, {"sha256": served.sha256})
     other = client.get("/kit/simple/Arena_Kit/")
     assert (other.status_code, other["Location"]) == (302, "/kit/simple/arena-kit/")
+
+
+@pytest.mark.parametrize(
+    ("browser", "first"), [("Mozilla/5.0 (Windows NT 10.0; Win64)", "Windows"), ("Mozilla/5.0 (X11; Linux)", "Linux")]
+)
+def test_the_visitors_system_comes_first(client: Client, db: None, browser: str, first: str) -> None:
+    page = client.get("/kit/", headers={"User-Agent": browser}).content.decode()
+    assert re.search(r'id="install">Install it</h2>\s*<p>(\w+)', page)[1] == first  # type: ignore[index]
+    for line in ("Scripts\\Activate.ps1", "%pip install -q", "uv tool install", "conda activate arena"):
+        assert line in page
+
+
+def test_other_packages_of_the_index_are_those_of_pypi(client: Client, db: None) -> None:
+    answer = client.get("/kit/simple/NumPy/")
+    assert (answer.status_code, answer["Location"]) == (302, "https://pypi.org/simple/numpy/")
+
+
+def test_a_bundle_is_offered_when_there_is_one(client: Client, db: None) -> None:
+    default_storage.delete(bundle_name(wheel_served()))
+    assert "pip download -d arena-wheels" in client.get("/kit/").content.decode()
+    default_storage.save(bundle_name(wheel_served()), ContentFile(b"PK"))
+    assert 'href="/kit/bundle.zip"' in client.get("/kit/").content.decode()
+    answer = client.get("/kit/bundle.zip")
+    assert b"".join(answer.streaming_content) == b"PK"  # type: ignore[attr-defined]
+
+
+@pytest.mark.nightly
+def test_the_bundle_installs_without_a_network(client: Client, db: None, tmp_path: Path) -> None:
+    """With real packages, for this machine's own system and Python."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    call_command("kit_bundle", systems=["linux"], pythons=[own])
+    answer = client.get("/kit/bundle.zip")
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))  # type: ignore[attr-defined]
+    archive.extractall(tmp_path / "wheels")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
+    bin_ = tmp_path / "env" / "bin"
+    install = [bin_ / "python", "-m", "pip", "install", "-q", "--no-index", "--find-links", tmp_path / "wheels",
+               "arena-kit[gymnasium,ranking]"]  # fmt: skip
+    subprocess.run(install, check=True, env={"PATH": "/usr/bin:/bin"})
+    said = subprocess.run([bin_ / "arena", "--version"], check=True, capture_output=True, text=True).stdout
+    assert said.startswith(f"arena-kit {wheel_served().version} (Python {own}")
 
 
 def test_the_api_says_what_the_site_is(client: Client, db: None) -> None:
