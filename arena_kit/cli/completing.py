@@ -59,6 +59,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 def _environments(**_: object) -> list[str]:
     """Return the names of the environments that arena-kit holds."""
+    # Late: other lines need no environments.
     from arena_kit.environment.registry import all_specs
 
     return [spec.slug for spec in all_specs()]

@@ -76,25 +76,27 @@ def bundle_open(served: Wheel) -> IO[bytes]:
 def _fetch(folder: Path, system: str, python: str) -> None:
     """Put the wheels for one system and version of Python into a folder."""
     # pip resolves for the machine that it runs on; uv does for others.
-    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+    uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
     if uv is None:
         raise Refused("This needs uv, which finds the packages for other systems. Run: pip install uv")
-    environment = {**os.environ, **settings.PIP_ENVIRONMENT}
-    if index := environment.get("PIP_INDEX_URL"):
-        environment["UV_DEFAULT_INDEX"] = index
-    wanted = "\n".join(requirements(settings.BASE_DIR, EXTRAS))
-    uv_command = [uv, "pip", "compile", "-q", "-", "--python-platform", system, "--python-version", python,
-                  "--only-binary", ":all:", "--system-certs", "--no-header", "--no-annotate"]  # fmt: skip
-    chosen = _run(uv_command, environment, f"{system} with Python {python}", wanted)
-    listed = folder / "listed.txt"
-    listed.write_text(chosen)
+    where, listed = f"{system} with Python {python}", folder / "listed.txt"
+    options = f"--python-platform {system} --python-version {python} --only-binary :all: --system-certs --no-annotate"
+    listed.write_text(
+        _run(
+            [uv, "pip", "compile", "-q", "-", *options.split()],
+            where,
+            "\n".join(requirements(settings.BASE_DIR, EXTRAS)),
+        )
+    )
     tags = [word for tag in PLATFORMS[system] for word in ("--platform", tag)]
-    pip_command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", *tags,
-                   "--python-version", python, "-d", str(folder), "-r", str(listed)]  # fmt: skip
-    _run(pip_command, environment, f"{system} with Python {python}")
+    options = f"--no-deps --only-binary :all: --python-version {python}"
+    command = [sys.executable, "-m", "pip", "download", "-q", *options.split(), *tags]
+    _run([*command, "-d", str(folder), "-r", str(listed)], where)
 
 
-def _run(command: Sequence[str], environment: dict[str, str], where: str, text: str = "") -> str:
+def _run(command: Sequence[str], where: str, text: str = "") -> str:
+    own = settings.PIP_ENVIRONMENT
+    environment = {**os.environ, **own, "UV_DEFAULT_INDEX": own.get("PIP_INDEX_URL", "https://pypi.org/simple")}
     done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Refused(f"The packages for {where} cannot be had: {done.stderr.strip()[-1000:]}")

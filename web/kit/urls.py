@@ -9,6 +9,7 @@ from web.kit import api
 from web.kit import views as kit
 
 pages = [
+    path("schemas/<str:name>.json", kit.schema, name="schema"),
     path("kit/", kit.kit, name="kit"),
     path("kit/bundle.zip", kit.bundle, name="kit_bundle"),
     path("kit/simple/", kit.index, name="kit_index"),

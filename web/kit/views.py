@@ -13,6 +13,7 @@ from django.utils.html import escape
 from django.views.decorators.http import condition, require_safe
 from packaging.utils import canonicalize_name
 
+from arena_kit.schemas import schemas
 from web.kit.bundle import EXTRAS, bundle_open, bundle_size
 from web.kit.parts import install_command, install_ways, wheel_path, wheel_served
 from web.kit.wheel import Wheel
@@ -87,6 +88,15 @@ def bundle(request: HttpRequest) -> FileResponse:
             "The operator of this arena has made no bundle. The page of arena-kit shows how to do without."
         ) from None
     return FileResponse(content, as_attachment=True, filename="arena-kit.zip")
+
+
+@require_safe
+def schema(request: HttpRequest, name: str) -> HttpResponse:
+    """Send the JSON Schema of a file that organisers write, which editors complete and check by."""
+    found = schemas().get(name)
+    if found is None:
+        raise Http404(f"There are the schemas {', '.join(sorted(schemas()))}.")
+    return HttpResponse(found, content_type="application/schema+json", headers={"Cache-Control": FOR_A_WHILE})
 
 
 @require_safe

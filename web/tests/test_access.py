@@ -123,6 +123,8 @@ GET    /submit/                                                      302 200 200
 POST   /submit/                                                      302 422 422 422
 GET    /status/?id={public_id}                                       200 200 200 200
 GET    /kit/                                                        200 200 200 200
+GET    /kit/bundle.zip                                              404 404 404 404
+GET    /schemas/tasks.json                                          200 200 200 200
 GET    /kit/simple/                                                 200 200 200 200
 GET    /kit/simple/arena-kit/                                       200 200 200 200
 GET    /kit/files/{wheel_sha256}/{wheel}                            200 200 200 200

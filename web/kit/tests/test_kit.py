@@ -21,6 +21,7 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.test import Client
 
+from arena_kit.schemas import schemas
 from core.models import User
 from web.kit.bundle import bundle_name
 from web.kit.parts import wheel_path, wheel_served
@@ -197,6 +198,7 @@ def test_a_bundle_is_offered_when_there_is_one(client: Client, db: None) -> None
     assert 'href="/kit/bundle.zip"' in client.get("/kit/").content.decode()
     answer = client.get("/kit/bundle.zip")
     assert b"".join(answer.streaming_content) == b"PK"  # type: ignore[attr-defined]
+    default_storage.delete(bundle_name(wheel_served()))
 
 
 @pytest.mark.nightly
@@ -206,6 +208,7 @@ def test_the_bundle_installs_without_a_network(client: Client, db: None, tmp_pat
     call_command("kit_bundle", systems=["linux"], pythons=[own])
     answer = client.get("/kit/bundle.zip")
     archive = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))  # type: ignore[attr-defined]
+    default_storage.delete(bundle_name(wheel_served()))
     archive.extractall(tmp_path / "wheels")
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     bin_ = tmp_path / "env" / "bin"
@@ -222,3 +225,11 @@ def test_the_api_says_what_the_site_is(client: Client, db: None) -> None:
     assert answer["kit_url"].endswith(wheel_path(wheel_served()))
     assert answer["max_upload_bytes"] == settings.MAX_UPLOAD_BYTES
     assert User.objects.count() == 0  # it needs no account
+
+
+@pytest.mark.parametrize("name", ["environment", "package", "tasks"])
+def test_the_site_serves_the_schemas(client: Client, db: None, name: str) -> None:
+    answer = client.get(f"/schemas/{name}.json")
+    assert answer["Content-Type"] == "application/schema+json"
+    assert answer.content.decode() == schemas()[name]
+    assert client.get("/schemas/other.json").status_code == 404
