@@ -23,7 +23,7 @@ SHELLS = {
 def script(shell: str) -> str:
     """Return the program with which a shell completes. Raises KeyError for another shell."""
     # Late: `arena --help` stays quick.
-    from argcomplete import shellcode
+    from argcomplete.shell_integration import shellcode
 
     head = f"# Completion of arena. To have it in every session: {SHELLS[shell]}"
     return f"{head}\n{shellcode(['arena'], shell=shell)}"

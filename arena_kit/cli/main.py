@@ -70,7 +70,7 @@ def _run(words: Sequence[str], as_json: bool) -> int:
     return BAD_ARGUMENTS
 
 
-def _completion(words: list[str]) -> int:
+def _completion(words: Sequence[str]) -> int:
     """Print what a shell has to read to complete lines of `arena`."""
     if len(words) == 1 and words[0] in SHELLS:
         print(script(words[0]))

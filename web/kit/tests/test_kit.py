@@ -211,11 +211,10 @@ def test_the_bundle_installs_without_a_network(client: Client, db: None, tmp_pat
     default_storage.delete(bundle_name(wheel_served()))
     archive.extractall(tmp_path / "wheels")
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
-    bin_ = tmp_path / "env" / "bin"
-    install = [bin_ / "python", "-m", "pip", "install", "-q", "--no-index", "--find-links", tmp_path / "wheels",
-               "arena-kit[gymnasium,ranking]"]  # fmt: skip
-    subprocess.run(install, check=True, env={"PATH": "/usr/bin:/bin"})
-    said = subprocess.run([bin_ / "arena", "--version"], check=True, capture_output=True, text=True).stdout
+    programs, wheels = tmp_path / "env" / "bin", str(tmp_path / "wheels")
+    install = [str(programs / "python"), "-m", "pip", "install", "-q", "--no-index", "--find-links", wheels]
+    subprocess.run([*install, "arena-kit[gymnasium,ranking]"], check=True, env={"PATH": "/usr/bin:/bin"})
+    said = subprocess.run([programs / "arena", "--version"], check=True, capture_output=True, text=True).stdout
     assert said.startswith(f"arena-kit {wheel_served().version} (Python {own}")
 
 
