@@ -20,7 +20,7 @@ from core.errors import Refused
 from web.kit.wheel import Wheel, requirements
 
 EXTRAS = ("gymnasium", "ranking")
-"""What plays and ranks in local processes; containers need an engine, and images from the internet."""
+"""The parts that play and rank in local processes; containers need an engine, and images from the internet."""
 PLATFORMS = {
     "linux": ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
     "macos": ("macosx_14_0_arm64",),
