@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -33,6 +31,7 @@ from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
+from arena_kit.machine.files import temporary_of_user
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Container
@@ -102,7 +101,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
     sandbox = chosen_sandbox(options, folder / "channel")
     error, code = "", ""
-    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+    cores = temporary_of_user("arena-cores")
 
     def launch(player: int) -> Container:
         return sandbox.launch(launch_of(images[player], spec.limits, core=core, packages=packages[player]))

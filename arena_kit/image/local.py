@@ -7,13 +7,11 @@ wheels only, the same options and limits, and no code of a package runs while it
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import importlib.metadata
 import importlib.util
 import json
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -38,6 +36,8 @@ from arena_kit.image.limits import (
     WATCH,
 )
 from arena_kit.image.wheels import DOWNLOAD, INSTALL, Log, Wheel, checked_wheels, fetch_all, not_met, warning
+from arena_kit.machine import files, processes
+from arena_kit.machine.processes import temporary_folder
 
 RECIPE = "1"
 """Counted up when folders are made in another way, so that older ones are not reused."""
@@ -114,11 +114,9 @@ def package_folder(lines: tuple[str, ...], *, cache: Path, log: Log) -> PackageF
 @contextlib.contextmanager
 def _locked(path: Path, log: Log) -> Iterator[None]:
     with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not files.lock(lock.fileno()):
             log("Another process installs the same requirements; waiting for it.")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            files.lock(lock.fileno(), waits=True)
         yield
 
 
@@ -162,8 +160,8 @@ class LocalPip:
         if not wheels:
             return
         packages = f"made/{PACKAGES}"
-        files = (f"wheels/{wheel.filename}" for wheel in wheels)
-        command = (*PIP, *INSTALL, "--target", packages, *files)
+        paths = (f"wheels/{wheel.filename}" for wheel in wheels)
+        command = (*PIP, *INSTALL, "--target", packages, *paths)
         status, output = self._limited(f"scratch:{packages}", INSTALLED_BYTES, command, log)
         if status != 0:
             raise failure(status, output)
@@ -179,16 +177,15 @@ class LocalPip:
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", WATCH, *limits, folders, sys.executable, *command],
             cwd=self._folder,
-            env={**os.environ, **PIP_ENVIRONMENT, "TMPDIR": str(self._folder / "scratch")},
+            env={**os.environ, **PIP_ENVIRONMENT, **temporary_folder(self._folder / "scratch")},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             encoding="utf-8",
             errors="replace",
-            # A session of its own, so that everything it starts can be ended with it.
-            start_new_session=True,
-            umask=FOLDER_MASK,
+            umask=-1 if processes.WINDOWS else FOLDER_MASK,
+            **processes.apart(),
         )
         output = ""
         assert process.stdout is not None
@@ -198,7 +195,6 @@ class LocalPip:
                 log(line.rstrip())
             return process.wait(), output
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            processes.tree_end(process)
             process.wait()
             process.stdout.close()

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
-import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from arena_kit.folders import OwnFolder, remove_abandoned
 from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.cores import own_folder
 
 PREFIX = "c-"
 POLL_SECONDS = 0.02
 LOOK_SECONDS = 0.2
 """Seconds between two checks whether the container that should connect still runs."""
-
-
-def own_folder(path: Path) -> None:
-    """Make a folder that only this user and root can write to. Raises SandboxError when others own or can write it."""
-    path.mkdir(mode=0o711, parents=True, exist_ok=True)
-    status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-        raise SandboxError(
-            f"{path} belongs to another user, or other users can write to it. Remove it, or set CHANNEL_DIR.",
-            code="channel_failed",
-        )
 
 
 class Listener:

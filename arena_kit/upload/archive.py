@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from arena_kit.machine import files
 from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT
 from arena_kit.upload.kinds import is_archive, is_compiled, is_unreadable
 from arena_kit.upload.zip_safety import (
@@ -117,11 +118,11 @@ def unpack_archive(
         if entry.is_dir():
             _make_folders(folder, [*parents, name])
             continue
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | files.NO_FOLLOW
         target = os.open(_make_folders(folder, parents) / name, flags, 0o644)
         with os.fdopen(target, "wb") as output:
             # The player runs as another user: the mode must not depend on this process's umask.
-            os.fchmod(target, 0o644)
+            files.mode_set(target, 0o644)
             for data in content(archive, entry, limits):
                 output.write(data)
     return report
