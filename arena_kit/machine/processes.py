@@ -15,6 +15,7 @@ if sys.platform != "win32":
     import resource
 
 WINDOWS = sys.platform == "win32"
+ALARM_STATUS = -int(getattr(signal, "SIGALRM", 14))
 _WINDOWS_VARIABLES = (
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "PATH", "TEMP", "TMP", "USERPROFILE", "USERNAME",
     "APPDATA", "LOCALAPPDATA", "NUMBER_OF_PROCESSORS", "PROCESSOR_ARCHITECTURE",
@@ -54,10 +55,13 @@ def unshare() -> bool:
         return False
 
 
-def alarm(seconds: float, call: Callable[[], None]) -> None:
-    """Call a function in the main thread after this time, 0 for never; on Windows, which has no alarm, do nothing."""
+def alarm(seconds: float, call: Callable[[], None] | None = None) -> None:
+    """Call a function in the main thread after this time, 0 for never; on Windows, which has no alarm, do nothing.
+
+    Without a function the process ends with ALARM_STATUS, even while it hangs in C.
+    """
     if sys.platform != "win32":
-        signal.signal(signal.SIGALRM, lambda *_: call())
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if call is None else lambda *_: call())
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 

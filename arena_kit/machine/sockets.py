@@ -20,7 +20,7 @@ def knock(path: str, seconds: float) -> None:
 
 
 class SocketPoll:
-    """What `select.poll` does, for sockets only, by `select.select`, which Windows has."""
+    """Replaces `select.poll`, for sockets only, by `select.select`, which Windows has, too."""
 
     def __init__(self) -> None:
         self._wanted: dict[int, int] = {}

@@ -22,6 +22,7 @@ from docker.types import Mount
 
 from arena_kit.image.container import ulimits
 from arena_kit.image.engine import connect
+from arena_kit.machine.processes import allowed_cores
 from arena_kit.sandbox.base import Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.docker_box import CPU_SHARES, LEAST_CPU_SHARES, DockerBox, container_remove, engine_errors
@@ -159,7 +160,7 @@ class DockerSandbox:
             options["cpu_shares"] = BACKGROUND_CPU_SHARES
             if is_pinned:
                 options["cpuset_cpus"] = ",".join(
-                    str(core) for core in sorted(os.sched_getaffinity(0)) if core != launch.core
+                    str(core) for core in sorted(allowed_cores()) if core != launch.core
                 ) or str(launch.core)
         # A pinned container is limited to one core already, and a quota would only add pauses.
         if not is_pinned or limits.cpu_count < 1:

@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from arena_kit import loopback
-from arena_kit.machine import processes
+from arena_kit.machine import loopback, processes
 
 MEMORY_BYTES = 4 << 30
 """Limit on the address space, of which libraries reserve much more than they use."""

@@ -79,7 +79,7 @@ def main() -> None:
         said = {"because": sentence_of(error, path.parent.resolve()).replace("TooLong: ", "")}
     except BaseException as error:
         said = {"because": sentence_of(error, path.parent.resolve())}
-    alarm(0, lambda: None)
+    alarm(0)
     if os.getpid() == process:
         wire.sendall(json.dumps(said).encode() + b"\n")
     os._exit(0)

@@ -29,7 +29,7 @@ class Door:
         self._token = secrets.token_hex(_TOKEN_BYTES // 2)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.variables = {VARIABLE: f"{self._listener.getsockname()[1]} {self._token}"}
-        """What the process needs in its environment."""
+        """The variables that let a process in."""
 
     def close(self) -> None:
         self._listener.close()
