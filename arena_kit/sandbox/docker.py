@@ -26,9 +26,10 @@ from arena_kit.machine.processes import allowed_cores
 from arena_kit.sandbox.base import Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.docker_box import CPU_SHARES, LEAST_CPU_SHARES, DockerBox, container_remove, engine_errors
-from arena_kit.sandbox.host import PlayerHost, slot_once
+from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
+from arena_kit.sandbox.slots import slot_once
 from arena_kit.sandbox.startup import (
     MODEL_SOCKET,
     PLAYER_ENVIRONMENT,

@@ -27,10 +27,11 @@ from arena_kit.sandbox.confinement import (
     power_command,
 )
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.host import PlayerHost, slot_once
+from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.labelled import LABELS, MARK, kill_all, label_variable, labelled_folders, labelled_processes
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
+from arena_kit.sandbox.slots import slot_once
 from arena_kit.sandbox.startup import (
     MODEL_SOCKET,
     PLAYER_ENVIRONMENT,
