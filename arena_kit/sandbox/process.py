@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from arena_kit.sandbox.startup import (
     PLAYER_ENVIRONMENT,
     PLAYER_SERVER,
     copy_server,
+    interpreter,
     player_folder,
     player_uid,
 )
@@ -149,13 +149,15 @@ class ProcessBox:
             **{label_variable(label): value for label, value in launch.labels.items()},
         }
         powers, packages = power_command(), launch.packages
+        python, variables = interpreter()
+        environment |= variables
         if has_own_users():
             uid = player_uid(launch.name)
             powers += as_user(uid)
             folder = hand_over(folder, home, uid)
             packages = str(packages_for_others(Path(packages), home)) if packages else ""
         command = [
-            *namespace_command(), *powers, sys.executable, "-s", "-P", str(server / "start.py"),
+            *namespace_command(), *powers, *python, "-P", str(server / "start.py"),
             *arguments(channel_folder, folder, home), "--packages", packages,
         ]  # fmt: skip
         self._process = subprocess.Popen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import mmap
 import os
 import socket
 import sys
@@ -42,7 +43,7 @@ def play(connect: Callable[[], socket.socket], form: str, make: Callable[[bool],
 def resident_bytes() -> int:
     """Return the memory of this process, or 0 where the kernel does not show it."""
     with contextlib.suppress(OSError), open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(file.read().split()[1]) * mmap.PAGESIZE
     return 0
 
 
