@@ -85,7 +85,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     for path in (options.records, options.log):
         if path is not None and str(path) != "-":
             output_check(path)
-    image = player_image(options.player, options.sandbox, folder / "player")
+    image = player_image(options.player, options, folder / "player")
     required = requirements_of(options.player, image)
     sandbox = chosen_sandbox(options, folder / "channel")
     cores = temporary_of_user("arena-cores")

@@ -147,7 +147,7 @@ def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[ReportRow
 
 
 def _entrant(path: Path, unpacked: Path, options: argparse.Namespace) -> Entrant:
-    image = player_image(str(path), options.sandbox, unpacked)
+    image = player_image(str(path), options, unpacked)
     packages = install(str(path), requirements_of(str(path), image), options)
     return Entrant(_name(path), image, packages)
 

@@ -37,7 +37,7 @@ def check_installed(name: str, required: Requirements, *, sandbox: str, base_ima
     """Raise BadArgument if players would miss any of the requirements."""
     if not required.lines:
         return
-    if sandbox == "process":
+    if sandbox != "docker":
         found: Mapping[str, str] = installed_here()
         where = "this Python"
         how = "Leave out --no-install, or install it with pip."

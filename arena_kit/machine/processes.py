@@ -14,7 +14,7 @@ from typing import Any
 if sys.platform != "win32":
     import resource
 
-WINDOWS = sys.platform == "win32"
+WINDOWS, LINUX = sys.platform == "win32", sys.platform == "linux"
 ALARM_STATUS = -int(getattr(signal, "SIGALRM", 14))
 _WINDOWS_VARIABLES = (
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "PATH", "TEMP", "TMP", "USERPROFILE", "USERNAME",

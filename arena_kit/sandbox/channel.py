@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -14,8 +15,23 @@ from arena_kit.sandbox.cores import own_folder
 
 PREFIX = "c-"
 POLL_SECONDS = 0.02
+MOST_PATH = 103
+"""The most bytes of a socket's path that macOS takes; Linux takes 107."""
+MOST_NAME = len("/c-12345678/wire-123456.sock")
 LOOK_SECONDS = 0.2
 """Seconds between two checks whether the container that should connect still runs."""
+
+
+def short_folder(parent: Path) -> Path:
+    """Return the folder, or a short one of this user if the paths of sockets in this one would be too long.
+
+    Folders for temporary files are long on macOS, and in builds and tests everywhere.
+    """
+    if len(os.fsencode(parent.absolute())) + MOST_NAME <= MOST_PATH:
+        return parent
+    short = Path("/tmp") / f"arena-{os.getuid()}"  # noqa: S108  (`own_folder` refuses one of another user)
+    remove_abandoned(short, PREFIX)
+    return short
 
 
 class Listener:

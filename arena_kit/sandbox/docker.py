@@ -24,7 +24,7 @@ from arena_kit.image.container import ulimits
 from arena_kit.image.engine import connect
 from arena_kit.machine.processes import allowed_cores
 from arena_kit.sandbox.base import Container, Launch, SandboxError, SandboxUnavailable
-from arena_kit.sandbox.channel import Channel
+from arena_kit.sandbox.channel import Channel, short_folder
 from arena_kit.sandbox.docker_box import CPU_SHARES, LEAST_CPU_SHARES, DockerBox, container_remove, engine_errors
 from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.script_host import follow, script_arguments
@@ -73,7 +73,7 @@ class DockerSandbox:
 
     def __init__(self, *, base_image: str, channel_dir: Path, runtime: str = "runc", cgroup_parent: str = "") -> None:
         """cgroup_parent: control group with limits for all players of this host together; "" for the engine's own."""
-        self._base_image, self._runtime, self._channel_dir = base_image, runtime, channel_dir
+        self._base_image, self._runtime, self._channel_dir = base_image, runtime, short_folder(channel_dir)
         self._cgroup_parent = cgroup_parent
 
     @functools.cached_property

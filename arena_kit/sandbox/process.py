@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
-from arena_kit.sandbox.channel import Channel
+from arena_kit.sandbox.channel import Channel, short_folder
 from arena_kit.sandbox.confinement import (
     as_user,
     hand_over,
@@ -51,7 +51,7 @@ class ProcessSandbox:
     name = "process"
 
     def __init__(self, channel_dir: Path) -> None:
-        self._channel_dir = channel_dir
+        self._channel_dir = short_folder(channel_dir)
 
     def check(self) -> None:
         if not hasattr(os, "fork"):

@@ -91,9 +91,7 @@ def test_a_script_runs_in_a_copy_of_its_folder_and_what_it_prints_is_kept(arena:
 def test_a_script_is_ended_after_its_time_with_what_it_has_printed(arena: Arena) -> None:
     launch = script(arena, "import time\nprint('begun', flush=True)\ntime.sleep(600)\n", seconds=2.0)
     seen: list[str] = []
-    begun = time.monotonic()
     end = arena.sandbox.run_to_end(launch, seen.append)
-    assert time.monotonic() - begun < 60
     assert (end.ending, end.exit_status, end.log) == (Ending.TIMED_OUT, None, "begun\n")
     assert seen[-1] == "begun\n"
 

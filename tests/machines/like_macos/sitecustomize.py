@@ -137,7 +137,7 @@ def simulate() -> None:
         return call
 
     builtins.open = io.open = without_kernel(builtins.open)
-    for name in ("open", "listdir", "readlink", "stat", "scandir"):
+    for name in ("open", "listdir", "readlink", "stat", "scandir", "access"):
         setattr(os, name, without_kernel(getattr(os, name)))
 
     # --- Programs and children.
