@@ -104,7 +104,7 @@ def package_folder(lines: tuple[str, ...], *, cache: Path, log: Log) -> PackageF
             else:
                 remove_abandoned(cache, PART)
                 _install(lines, base, target, log)
-            return PackageFolder(target / PACKAGES, tuple(json.loads((target / WARNINGS).read_text())))
+            return PackageFolder(target / PACKAGES, tuple(json.loads((target / WARNINGS).read_text(encoding="utf-8"))))
     except OSError as error:
         raise BuilderUnavailable(
             f"The requirements cannot be kept in {cache}: {error.strerror}.", code="cache_unusable"
@@ -113,7 +113,7 @@ def package_folder(lines: tuple[str, ...], *, cache: Path, log: Log) -> PackageF
 
 @contextlib.contextmanager
 def _locked(path: Path, log: Log) -> Iterator[None]:
-    with path.open("w") as lock:
+    with path.open("wb") as lock:
         if not files.lock(lock.fileno()):
             log("Another process installs the same requirements; waiting for it.")
             files.lock(lock.fileno(), waits=True)
@@ -129,7 +129,7 @@ def _install(lines: tuple[str, ...], base: dict[str, str], target: Path, log: Lo
         pip.install(wheels, log)
         here = {wheel.name: wheel.version for wheel in wheels}
         warnings = [warning(line, here, base, where=HERE) for line in given_up]
-        (pip.made / WARNINGS).write_text(json.dumps(warnings))
+        (pip.made / WARNINGS).write_text(json.dumps(warnings), encoding="utf-8")
         # Renamed when complete: a folder under its final name can always be used.
         pip.made.rename(target)
     finally:
@@ -147,7 +147,7 @@ class LocalPip:
 
     def fetch(self, lines: tuple[str, ...], log: Log) -> tuple[int, str]:
         """Let pip find and fetch the wheels of these lines; return its exit status and the end of its output."""
-        (self._folder / "requirements.txt").write_text("\n".join(lines))
+        (self._folder / "requirements.txt").write_text("\n".join(lines), encoding="utf-8")
         command = (*PIP, *DOWNLOAD, "--dest", "wheels", "--requirement", "requirements.txt")
         return self._limited("wheels:scratch", FETCHED_BYTES, command, log)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -131,6 +132,11 @@ def child_variables(own: Mapping[str, str], *, home: Path | None = None) -> dict
         usual = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
     places = {} if home is None else {"HOME": str(home), "USERPROFILE": str(home), **temporary_folder(home)}
     return {**usual, **places, **own}
+
+
+def quoted(word: str) -> str:
+    """Return a word as the shells of this machine take it in a command: cmd and PowerShell know double quotes."""
+    return subprocess.list2cmdline([word]) if sys.platform == "win32" else shlex.quote(word)
 
 
 def temporary_folder(folder: Path) -> dict[str, str]:

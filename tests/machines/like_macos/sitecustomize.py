@@ -137,8 +137,11 @@ def simulate() -> None:
         return call
 
     builtins.open = io.open = without_kernel(builtins.open)
-    for name in ("open", "listdir", "readlink", "stat", "scandir", "access"):
+    for name in ("open", "listdir", "readlink", "stat", "scandir"):
         setattr(os, name, without_kernel(getattr(os, name)))
+
+    access = os.access
+    os.access = lambda path, *more, **options: not str(path).startswith(GONE) and access(path, *more, **options)
 
     # --- Programs and children.
     which = shutil.which

@@ -1,10 +1,11 @@
 """Takes from a Python on Linux what Python on Windows does not have. Put this folder on PYTHONPATH.
 
 It stands in for a machine that is not at hand. Held against CPython's documentation ("Availability: Unix"): modules,
-functions, flags and signals that are missing; `select` that takes sockets only; locks of msvcrt; folders that cannot be
-opened; open files that can be neither renamed nor removed; renames that replace nothing; modes of files that say
-nothing; symbolic links that need a privilege; children without SYSTEMROOT that do not start; no `pass_fds`; signals
-that all end a process. Children get the simulation, too, also those that Python starts isolated (-I, -S).
+functions, flags and signals that are missing (os.WNOHANG stays, for subprocess); `select` that takes sockets only;
+locks of msvcrt; folders that cannot be opened; open files that can be neither renamed nor removed; renames that replace
+nothing; modes of files that say nothing; symbolic links that need a privilege; children without SYSTEMROOT that do not
+start; no `pass_fds`; signals that all end a process. Children get the simulation, too, also those that Python starts
+isolated (-I, -S).
 
 Not simulated: paths and their separators (os.name stays "posix", because pathlib needs it), names that Windows cannot
 hold, real consoles, files held by other processes, jobs, virus scanners. Only a real machine shows these.
@@ -32,7 +33,7 @@ OF_OS = """
     pathconf fpathconf uname ctermid lockf pipe2 memfd_create pidfd_open eventfd eventfd_read eventfd_write getxattr
     setxattr listxattr removexattr copy_file_range splice register_at_fork setns unshare login_tty tcgetpgrp tcsetpgrp
     ttyname major minor makedev getloadavg O_NOFOLLOW O_DIRECTORY O_CLOEXEC O_PATH O_NONBLOCK O_SYNC O_DSYNC O_NOCTTY
-    O_NOATIME O_TMPFILE O_ACCMODE O_NDELAY O_LARGEFILE O_ASYNC O_DIRECT O_RSYNC WNOHANG WUNTRACED WCONTINUED WEXITED
+    O_NOATIME O_TMPFILE O_ACCMODE O_NDELAY O_LARGEFILE O_ASYNC O_DIRECT O_RSYNC WUNTRACED WCONTINUED WEXITED
     WSTOPPED WNOWAIT WTERMSIG WSTOPSIG WCOREDUMP WIFEXITED WIFSIGNALED WIFSTOPPED WEXITSTATUS P_PID P_ALL P_PGID
     PRIO_PROCESS PRIO_PGRP PRIO_USER RTLD_NOW RTLD_LAZY RTLD_GLOBAL CLD_EXITED CLD_STOPPED CLD_KILLED
 """.split()
