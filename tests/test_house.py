@@ -33,7 +33,6 @@ READERS = {
     "core/management/operated.py",  # who is behind sudo
     "core/management/commands/demo.py",  # sets variables for the processes that it starts
     "executor/examples/run_sample_match.py",  # a program of its own
-    "web/kit/bundle.py",  # passes them on to pip and uv
 }
 """Modules of the site that ask for a variable of the environment by its name."""
 VIEWS = ("views.py", "*_views.py", "*_page.py", "api.py", "*_api.py")

@@ -15,6 +15,7 @@ from arena_kit.cli.ending import end, print_error
 from arena_kit.client.errors import LATER, SiteError, Trouble
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.folders import own_temporary_folder
+from arena_kit.machine.processes import ending_signals
 from arena_kit.text import plain_text
 
 DONE, TRY_LATER, BAD_ARGUMENTS, NO, LOGIN_NEEDED = 0, 1, 2, 3, 4
@@ -39,7 +40,7 @@ def run_command(
     complete(parser)
     options = parser.parse_args(arguments)
     # These signals become exceptions, so that no process of a submission and no folder is left.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ending_signals():
         # A command under `nohup` goes on when its terminal is closed.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: sys.exit(128 + number))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
-import stat
 import tempfile
 import time
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +15,7 @@ from pathlib import Path
 from arena_kit.cli.common import BadArgument, tell
 from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.transport import is_encrypted, site_address
+from arena_kit.machine import files
 from arena_kit.version import SOURCE, kit_version
 
 TOKEN_VARIABLE, SITE_VARIABLE = "ARENA_TOKEN", "ARENA_URL"
@@ -38,7 +39,7 @@ def path_of_sites() -> Path:
     """Return the path of the file: in `$XDG_CONFIG_HOME/arena-kit`, or in `~/.config/arena-kit`. Raises BadArgument."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
     try:
-        return (Path(given) if given.startswith("/") else Path.home() / ".config") / "arena-kit" / FILE
+        return (Path(given) if Path(given).is_absolute() else Path.home() / ".config") / "arena-kit" / FILE
     except RuntimeError:
         raise BadArgument(
             f"You have no home folder here to keep tokens in. Set XDG_CONFIG_HOME, or {SITE_VARIABLE} and "
@@ -51,8 +52,8 @@ def read_sites() -> Sites:
     path = path_of_sites()
     try:
         with path.open(encoding="utf-8") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise BadArgument(f"Others may read your tokens. Run: chmod 600 {path}")
+            if files.is_open_to_others(os.fstat(file.fileno()), 0o077):
+                _check_drive(path)
             data = json.load(file)
         tokens = {str(site): str(token) for site, token in data["tokens"].items()}
         compared = {str(site): str(day) for site, day in data.get("compared", {}).items()}
@@ -63,6 +64,14 @@ def read_sites() -> Sites:
         raise BadArgument(f"{path} is damaged. Remove it and log in again.") from None
     except OSError as error:
         raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
+
+
+@functools.cache
+def _check_drive(path: Path) -> None:
+    """Raise BadArgument for a file that its owner can close to others; print once that a drive keeps no modes."""
+    if files.keeps_modes(path.parent):
+        raise BadArgument(f"Others may read your tokens. Run: chmod 600 {path}")
+    tell(f"{path.parent} is on a drive that closes no file to others: users of this machine may read your tokens.")
 
 
 def write_sites(sites: Sites) -> Path:
