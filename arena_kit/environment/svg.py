@@ -10,13 +10,14 @@ _DARK = """
 .frame .muted{fill:#98a2b8}.frame .first{fill:#6ea0ff}.frame .second{fill:#ff8a66}.frame .stroke-first{stroke:#6ea0ff}
 .frame .stroke-second{stroke:#ff8a66}.frame .rim{stroke:#fff2}
 """.strip()
-# Every selector begins with .frame, so that an inline picture does not style the page around it. In WebKit the scheme of
-# a page does not reach its images: the rules of :target are for pages that add #dark to an image's address.
+# Every selector begins with .frame, so that an inline picture does not style the page around it. In WebKit the scheme
+# of a page does not reach its images: the rules of :target are for pages that add #dark to an image's address.
 STYLE = f"""
 .frame .board{{fill:#dfe5f1}}.frame .cell{{fill:#fff}}.frame .glow{{fill:#fff3c4}}.frame .ink{{fill:#1f2937}}
-.frame .muted{{fill:#68748a}}.frame .first{{fill:#2f6fed}}.frame .second{{fill:#e4572e}}.frame .stroke-first{{stroke:#2f6fed}}
-.frame .stroke-second{{stroke:#e4572e}}.frame .mark{{stroke:#f2b705}}.frame .rim{{stroke:#0002}}
-.frame text{{font-family:system-ui,sans-serif}}.frame .mono{{font-family:ui-monospace,monospace}}
+.frame .muted{{fill:#68748a}}.frame .first{{fill:#2f6fed}}.frame .second{{fill:#e4572e}}
+.frame .stroke-first{{stroke:#2f6fed}}.frame .stroke-second{{stroke:#e4572e}}.frame .mark{{stroke:#f2b705}}
+.frame .rim{{stroke:#0002}}.frame text{{font-family:system-ui,sans-serif}}
+.frame .mono{{font-family:ui-monospace,monospace}}
 @media(prefers-color-scheme:dark){{{_DARK}}}
 {_DARK.replace(".frame ", ".frame:target ")}
 """

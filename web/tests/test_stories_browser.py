@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from core.models import Opponents, Sitting, SittingMove, Submission, User
+from core.models import JobState, Opponents, Sitting, SittingMove, Submission, User
 from core.sittings.services import opponents_set
 from core.tests import factories
 from tests.drivers import Driver, driver
@@ -162,7 +162,7 @@ def test_a_replay_is_stepped_by_keys_slider_and_list(window: Driver, live_server
 def test_a_running_duel_shows_new_matches(
     window: Driver, live_server: LiveServer, stage: Stage, settings: Settings
 ) -> None:
-    duel = factories.duel(stage.tournament, stage.anna, stage.clara, number=2, state="RUNNING")
+    duel = factories.duel(stage.tournament, stage.anna, stage.clara, number=2, state=JobState.RUNNING)
     window.goto(f"{live_server.url}/duels/{duel.pk}/")
     window.until("document.getElementById('live-board')")
     tell(duel, 1)

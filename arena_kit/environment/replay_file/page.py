@@ -148,7 +148,8 @@ def plain_page(sentence: str) -> str:
     """Return a page of the same looks that says one sentence, in place of a replay."""
     return (
         '<!doctype html>\n<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" '
-        'content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        'content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
+        '<link rel="icon" href="data:,">'
         f"<title>{escape(sentence)}</title><style>{player_style()}</style></head>"
         f'<body><main><p class="panel">{escape(sentence)}</p></main></body></html>\n'
     )
