@@ -10,9 +10,16 @@ if sys.version_info >= (3, 11):
 
     import tomllib
 else:
+    from enum import Enum
+
     import tomli as tomllib
-    from backports.strenum import StrEnum
     from typing_extensions import Self
+
+    class StrEnum(str, Enum):
+        """A text of a fixed set, as in Python 3.11."""
+
+        __str__ = str.__str__
+
 
 __all__ = ["SAFE_PATH", "Self", "StrEnum", "tomllib"]
 
