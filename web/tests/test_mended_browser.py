@@ -14,7 +14,7 @@ from core.sittings.services import opponents_set
 from core.tests import factories
 from web.tests import scored
 from web.tests.arena import Stage, staged
-from web.tests.tabs import used
+from web.tests.tabs import session, used
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser, pytest.mark.nightly]
 LONG = "a" * 50
@@ -57,6 +57,14 @@ def test_a_name_from_right_to_left_leaves_what_stands_beside_it(page: Page, tran
     page.goto("/environments/tic-tac-toe/agents/anna/")
     owner = page.locator("main a[href^='/users/']").first
     assert owner.evaluate("link => getComputedStyle(link).unicodeBidi") == "plaintext"
+
+
+def test_a_long_name_leaves_the_header_on_one_line(tab: Page, transactional_db: None) -> None:
+    with used(tab, session(factories.user("a_very_long_player_name_878"))):
+        for width in (390, 320):
+            tab.set_viewport_size({"width": width, "height": 844})
+            tab.goto("/docs/")
+            assert tab.locator(".top").evaluate("top => top.offsetHeight") < 80
 
 
 def test_board_and_controls_are_seen_together_on_a_phone_on_its_side(page: Page, stage: Stage) -> None:
