@@ -9,12 +9,12 @@ from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from core.models import JobState, Opponents, Recording
+from core.models import Duel, JobState, Opponents, Recording
 from core.sittings.services import opponents_set
 from core.tests import factories
 from web.tests import scored
 from web.tests.arena import Stage, staged
-from web.tests.tabs import used
+from web.tests.tabs import session, used
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser, pytest.mark.nightly]
 LONG = "a" * 50
@@ -57,6 +57,14 @@ def test_a_name_from_right_to_left_leaves_what_stands_beside_it(page: Page, tran
     page.goto("/environments/tic-tac-toe/agents/anna/")
     owner = page.locator("main a[href^='/users/']").first
     assert owner.evaluate("link => getComputedStyle(link).unicodeBidi") == "plaintext"
+
+
+def test_a_long_name_leaves_the_header_on_one_line(tab: Page, transactional_db: None) -> None:
+    with used(tab, session(factories.user("a_very_long_player_name_878"))):
+        for width in (390, 320):
+            tab.set_viewport_size({"width": width, "height": 844})
+            tab.goto("/docs/")
+            assert tab.locator(".top").evaluate("top => top.offsetHeight") < 80
 
 
 def test_board_and_controls_are_seen_together_on_a_phone_on_its_side(page: Page, stage: Stage) -> None:
@@ -126,3 +134,19 @@ def test_a_page_comes_back_as_it_was_left_unless_its_form_was_sent(page: Page, t
     page.evaluate("document.querySelector('form').dataset.sent = 'yes'")
     with page.expect_navigation():
         page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+
+
+def test_the_match_of_the_home_page_takes_the_room_of_the_drawing(page: Page, stage: Stage) -> None:
+    Duel.objects.filter(pk=stage.duel.pk).update(
+        player_1_errors=0, player_2_errors=0, draws=0, player_1_wins=31, player_2_wins=29
+    )
+    page.set_viewport_size({"width": 390, "height": 844})
+    heights = []
+    for shown in ("svg", "img"):
+        if shown == "svg":
+            page.route("**/frames.json", lambda route: route.abort())
+        page.goto("/")
+        expect(page.locator(f"#hero > a > {shown}")).to_be_visible()
+        heights.append(page.locator("#hero > a").evaluate("link => link.offsetHeight"))
+        page.unroute_all()
+    assert heights[0] == heights[1] > 200
