@@ -1,4 +1,4 @@
-"""Check the types of what participants use for Windows and macOS, and name the modules: python .ci/portable.py [--list]
+"""Check the types of what participants use for Windows, macOS and the oldest Python: python .ci/portable.py [--list]
 
 The modules are those that the import contract of that name in pyproject.toml holds: all that the commands of `arena`
 import, late imports too, up to the doors that the contract leaves open to what needs Linux.
@@ -18,6 +18,8 @@ import grimp
 ROOT = Path(__file__).resolve().parent.parent
 CONTRACT = "What participants use runs on every system"
 SYSTEMS = ("win32", "darwin")
+OLDEST = "3.10"
+"""The oldest Python that they run on."""
 
 
 def contract() -> dict[str, list[str]]:
@@ -59,7 +61,8 @@ def main() -> int:
     files = list(paths())
     wrong = False
     for system in SYSTEMS:
-        command = [sys.executable, "-m", "mypy", "--platform", system, "--follow-imports", "silent", *files]
+        command = [sys.executable, "-m", "mypy", "--platform", system, "--python-version", OLDEST,
+                   "--follow-imports", "silent", *files]  # fmt: skip
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "MYPY_CACHE_DIR": str(cache / system)}, check=False)
         wrong = wrong or done.returncode != 0
     return int(wrong)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from arena_kit.cli.completing import complete
 from arena_kit.cli.ending import end, print_error
 from arena_kit.client.errors import LATER, SiteError, Trouble
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
@@ -36,6 +37,7 @@ def run_command(
     Every command has the option `--json`, with which errors are printed as JSON, too.
     """
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object on standard output")
+    complete(parser)
     options = parser.parse_args(arguments)
     # These signals become exceptions, so that no process of a submission and no folder is left.
     for number in ending_signals():

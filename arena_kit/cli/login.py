@@ -8,9 +8,10 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from arena_kit.cli.common import DONE, BadArgument, run_command, show, tell
-from arena_kit.cli.sites import TOKEN_VARIABLE, Sites, read_sites, unencrypted, write_sites
+from arena_kit.cli.sites import TOKEN_VARIABLE, read_sites, unencrypted, write_sites
 from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.transport import is_encrypted
 
@@ -53,7 +54,7 @@ def _login(options: argparse.Namespace) -> int:
         raise BadArgument("Standard input has no token.")
     username = Client(client.site, token=token).username()
     sites = read_sites()
-    path = write_sites(Sites(client.site, {**sites.tokens, client.site: token}))
+    path = write_sites(replace(sites, last=client.site, tokens={**sites.tokens, client.site: token}))
     data = {"site": client.site, "username": username, "file": str(path)}
     show(options, data, f"You are {username} at {client.site}. The token is in {path}.")
     if os.environ.get(TOKEN_VARIABLE):
@@ -91,7 +92,7 @@ def _forget(options: argparse.Namespace) -> int:
     tokens = {name: token for name, token in sites.tokens.items() if name != site}
     if len(tokens) == len(sites.tokens):
         raise BadArgument(f"No token of {site} is saved.")
-    write_sites(Sites("" if sites.last == site else sites.last, tokens))
+    write_sites(replace(sites, last="" if sites.last == site else sites.last, tokens=tokens))
     text = f"The token of {site} is no longer saved here. It stays valid until you revoke it on your profile page."
     show(options, {"site": site, "forgotten": True}, text)
     return DONE

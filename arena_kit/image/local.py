@@ -38,6 +38,7 @@ from arena_kit.image.limits import (
 from arena_kit.image.wheels import DOWNLOAD, INSTALL, Log, Wheel, checked_wheels, fetch_all, not_met, warning
 from arena_kit.machine import files, processes
 from arena_kit.machine.processes import temporary_folder
+from arena_kit.older import SAFE_PATH
 
 RECIPE = "1"
 """Counted up when folders are made in another way, so that older ones are not reused."""
@@ -47,7 +48,7 @@ PART = "part-"
 PACKAGES, WARNINGS = "packages", "warnings.json"
 FOLDER_MASK = 0o022
 """Players may run as another user, who must be able to read the packages."""
-PIP = ("-P", "-m", "pip")
+PIP = (*SAFE_PATH, "-m", "pip")
 PIP_ENVIRONMENT = {
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",

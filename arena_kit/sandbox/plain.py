@@ -16,6 +16,7 @@ from pathlib import Path
 
 from arena_kit.folders import OwnFolder, remove_abandoned
 from arena_kit.machine import loopback, processes
+from arena_kit.older import SAFE_PATH
 from arena_kit.sandbox.base import Container, Launch, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.cores import own_folder
 from arena_kit.sandbox.ending import Ending
@@ -179,7 +180,7 @@ class PlainHost:
         seconds = launch.limits.start_seconds
         try:
             with contextlib.closing(loopback.Door()) as door:
-                words = ["-P", str(process.server / "start.py"), "plain"]
+                words = [*SAFE_PATH, str(process.server / "start.py"), "plain"]
                 options = ["--player", str(player), "--packages", launch.packages]
                 process.start([*words, *options], door.variables, process.folder)
                 wire = door.accept(time.monotonic() + seconds, process.is_alive)

@@ -15,6 +15,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from arena_kit.older import SAFE_PATH
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel, short_folder
 from arena_kit.sandbox.confinement import (
@@ -157,7 +158,7 @@ class ProcessBox:
             folder = hand_over(folder, home, uid)
             packages = str(packages_for_others(Path(packages), home)) if packages else ""
         command = [
-            *namespace_command(), *powers, *python, "-P", str(server / "start.py"),
+            *namespace_command(), *powers, *python, *SAFE_PATH, str(server / "start.py"),
             *arguments(channel_folder, folder, home), "--packages", packages,
         ]  # fmt: skip
         self._process = subprocess.Popen(

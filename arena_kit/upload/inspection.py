@@ -19,11 +19,11 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
 from arena_kit.machine import files, processes
+from arena_kit.older import SAFE_PATH, StrEnum
 from arena_kit.upload.findings import THIS_PYTHON, Findings, archive_findings
 from arena_kit.upload.pythons import Version, read_version
 from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveRefused
@@ -178,7 +178,7 @@ def _inspect(
     with (
         _openable(file) as (archive, path),
         subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", __name__, path, *arguments],
+            [sys.executable, *SAFE_PATH, "-s", "-m", __name__, path, *arguments],
             stdin=archive,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -137,6 +137,8 @@ class Command(BaseCommand):
         self._say(f"Leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
         if options["once"]:
             return
+        if not settings.CHART_LIBRARY.is_dir():
+            self._say("Charts are shown as tables: `npm ci --ignore-scripts` installs the library that draws them.")
         self._say(f"Open {address} (Ctrl-C stops everything and keeps the data).")
         # Only now: the leaderboards need the cores first.
         application = ApplicationDemo(account(data, ORGANISER), account(data, OWNER), self._say)
