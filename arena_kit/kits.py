@@ -134,7 +134,7 @@ def kit_write(folder: Path, spec: EnvironmentSpec, kit: str, environments: str =
 def _play_command(spec: EnvironmentSpec, kit: Kit, name: str, option: str) -> str:
     if kit.name == "script":
         identity = spec.gymnasium.id if spec.gymnasium else spec.slug
-        return f"arena script {name} --environment {identity} --sandbox process"
+        return f"arena script {name} --environment {identity}"
     if spec.seats == 1:
-        return f"arena evaluate {name} --environment {spec.slug}{option} --episodes 20 --sandbox process"
-    return f"arena play {name} {name} --environment {spec.slug}{option} --matches 20 --sandbox process"
+        return f"arena evaluate {name} --environment {spec.slug}{option} --episodes 20"
+    return f"arena play {name} {name} --environment {spec.slug}{option} --matches 20"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.cli.main import VERBS
-from tests.machines import SYSTEMS, simulated
+from tests.machines import SYSTEMS, arena, simulated
 
 ROOT = Path(__file__).parents[1]
 EVERY_HELP = """
@@ -48,3 +49,17 @@ def test_every_verb_shows_its_options(system: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("usage: arena ") >= len(VERBS)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("environment", ["nim", "classic-nim"])
+def test_environments_of_organisers_run_at_home(system: str, environment: str) -> None:
+    folders, player = ROOT / "arena_kit" / "tests" / "environment" / "folders", ROOT / "example_players" / "random"
+    command = arena("play", str(player), str(player), "--environments", str(folders), "--environment", environment)
+    done = subprocess.run(
+        [*command, "--matches", "2", "--sandbox", "process", "--json"],
+        env=simulated(system), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["sandbox"], result["matches"], result["errors"]) == ("plain", 2, [0, 0])

@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import tempfile
 from pathlib import Path
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
 from arena_kit.environment.spec import Limits
 from arena_kit.machine.processes import LINUX
 from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError, SandboxUnavailable
-from arena_kit.sandbox.choice import containers, local_processes, trial
-from arena_kit.text import plain_line
+from arena_kit.sandbox.choice import containers, containers_trouble, local_processes
 
 _launched = itertools.count(1)
 
@@ -39,21 +37,13 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
 def sandbox_settle(options: argparse.Namespace) -> str:
     """Return which sandbox the options stand for on this machine, and let them name it from now on."""
     if options.sandbox == "auto":
-        with tempfile.TemporaryDirectory(prefix="arena-channel-") as folder:
-            try:
-                trial(_containers(options, Path(folder)))
-                options.sandbox = "docker"
-            except SandboxError as error:
-                options.sandbox = "process"
-                reason = plain_line(str(error)).rstrip(".")[:200]
-                tell(f"Players run as local processes, because containers do not work here ({reason}).")
+        reason = containers_trouble(options.base_image, options.runtime)
+        options.sandbox = "process" if reason else "docker"
+        if reason:
+            tell(f"Players run as local processes, because containers do not work here ({reason}).")
     if options.sandbox == "process" and not LINUX:
         options.sandbox = "plain"
     return str(options.sandbox)
-
-
-def _containers(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
-    return containers(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
 
 
 def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
@@ -61,9 +51,13 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
     if (name := sandbox_settle(options)) != "docker":
         return local_processes(channel_dir, name)
     try:
-        return _containers(options, channel_dir)
+        sandbox = containers(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
     except SandboxUnavailable as error:
         raise BadArgument(f"No container can be started: {error}. Or use --sandbox process.") from None
+    # The engine of another system is in another machine, to which a start of every player would be tried in vain.
+    if not LINUX and (reason := containers_trouble(options.base_image, options.runtime)):
+        raise BadArgument(f"No container can be started: {reason}. Use --sandbox process.")
+    return sandbox
 
 
 def launch_of(image: str, limits: Limits, *, packages: str, core: int | None = None) -> Launch:

@@ -114,7 +114,7 @@ def package_folder(lines: tuple[str, ...], *, cache: Path, log: Log) -> PackageF
 
 @contextlib.contextmanager
 def _locked(path: Path, log: Log) -> Iterator[None]:
-    with path.open("wb") as lock:
+    with path.open("ab") as lock:
         if not files.lock(lock.fileno()):
             log("Another process installs the same requirements; waiting for it.")
             files.lock(lock.fileno(), waits=True)

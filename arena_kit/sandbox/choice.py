@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 from arena_kit.environment.spec import Limits
 from arena_kit.machine.processes import LINUX, WINDOWS
 from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, PlayerDidNotStart, Sandbox, SandboxError, SandboxUnavailable
+from arena_kit.text import plain_line
 
 TRIAL_SECONDS = 15.0
+IN_ANOTHER_MACHINE = "Docker Desktop and other engines in a machine of their own cannot connect to this one."
 TRIAL_PLAYER = """
 class Player:
     def __init__(self, train_mode): ...
@@ -51,6 +54,17 @@ def containers(*, base_image: str, runtime: str, channel_dir: Path) -> Sandbox:
     return DockerSandbox(base_image=base_image, runtime=runtime, channel_dir=channel_dir)
 
 
+@functools.cache
+def containers_trouble(base_image: str, runtime: str) -> str:
+    """Return why no player starts in a container here, without a full stop; "" if one has just started."""
+    with tempfile.TemporaryDirectory(prefix="arena-channel-") as folder:
+        try:
+            trial(containers(base_image=base_image, runtime=runtime, channel_dir=Path(folder)))
+        except SandboxError as error:
+            return plain_line(str(error)).rstrip(".")[:200]
+    return ""
+
+
 def trial(sandbox: Sandbox) -> None:
     """Start a player that does nothing, and end it. Raises SandboxError.
 
@@ -67,3 +81,7 @@ def trial(sandbox: Sandbox) -> None:
             sandbox.launch(Launch(f"{FOLDER_PREFIX}{folder}", f"arena-trial-{os.getpid()}", limits, {})).close()
         except PlayerDidNotStart as error:
             raise SandboxError(str(error), code="container_failed") from None
+        except SandboxError as error:
+            if error.code != "container_failed":
+                raise
+            raise SandboxError(f"{error} {IN_ANOTHER_MACHINE}", code=error.code) from None

@@ -158,7 +158,7 @@ def _lock_one(folder: Path, names: list[str], held: contextlib.ExitStack, *, unt
     """Lock one of the files until `held` is closed; return whether that worked. until: of the monotonic clock."""
     while True:
         for name in names:
-            lock = held.enter_context((folder / name).open("wb"))
+            lock = held.enter_context((folder / name).open("ab"))
             if files.lock(lock.fileno()):
                 return True
             lock.close()

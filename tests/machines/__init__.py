@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -12,9 +13,12 @@ SYSTEMS = ("windows", "macos")
 
 def simulated(system: str, **own: str) -> dict[str, str]:
     """Return the variables with which a Python simulates a system."""
+    # A machine has temporary files of its own: on Windows, other locks than here say that they are in use.
+    temporary = Path(tempfile.gettempdir()) / f"like-{system}"
+    temporary.mkdir(exist_ok=True)
     path = os.pathsep.join([str(Path(__file__).parent / f"like_{system}"), str(ROOT)])
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ARENA_", "PYTHON"))}
-    return {**kept, "PYTHONPATH": path, **own}
+    return {**kept, "PYTHONPATH": path, "TMPDIR": str(temporary), **own}
 
 
 def arena(*words: str) -> list[str]:

@@ -178,7 +178,9 @@ def confine(parent: int, *, processor_seconds: int = 0) -> None:
     processes.limit("CORE", 0)
     if processor_seconds:
         processes.limit("CPU", processor_seconds)
-    threading.Thread(target=_end_with, args=(parent, os.getpid()), daemon=True).start()
+    # On Windows the parent may be the launcher of a virtual environment; the end of the wire ends the process there.
+    if not processes.WINDOWS:
+        threading.Thread(target=_end_with, args=(parent, os.getpid()), daemon=True).start()
 
 
 def _end_with(parent: int, own: int) -> None:

@@ -20,6 +20,7 @@ from django.conf import settings
 
 from arena_kit.cli.ending import INTERRUPTED
 from arena_kit.cli.main import main
+from arena_kit.sandbox.choice import containers_trouble
 from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.sandbox.test_sandbox_contract import running
@@ -49,6 +50,7 @@ class Done:
 
 def run(*arguments: str | Path, code: int = 0) -> Done:
     """Run the command line in this process, which saves a start of Python."""
+    containers_trouble.cache_clear()
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:

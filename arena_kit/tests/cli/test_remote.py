@@ -139,6 +139,15 @@ def test_an_upload_that_is_too_large_is_not_sent(remote: Site, arena: Arena, tmp
     assert [method for method, *_ in remote.asked] == ["GET"]
 
 
+def test_tokens_on_a_drive_without_modes_are_taken_with_a_word(
+    remote: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_sites(Sites("https://a.org", {"https://a.org": TOKEN})).chmod(0o777)
+    monkeypatch.setattr("arena_kit.machine.files.keeps_modes", lambda folder: False)
+    assert read_sites().tokens == read_sites().tokens == {"https://a.org": TOKEN}
+    assert capsys.readouterr().err.count("closes no file to others") == 1
+
+
 def test_tokens_are_saved_for_their_owner_alone(remote: Site) -> None:
     path = write_sites(Sites("https://a.org", {"https://a.org": TOKEN}))
     assert path.stat().st_mode & 0o777 == 0o600

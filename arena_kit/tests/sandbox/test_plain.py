@@ -10,15 +10,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn, cast
 
 import pytest
 
 from arena_kit.machine.loopback import VARIABLE, Door
+from arena_kit.sandbox.base import Launch, PlayerDidNotStart, Sandbox, SandboxError
+from arena_kit.sandbox.channel import short_folder
+from arena_kit.sandbox.choice import trial
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.plain import PlainSandbox
+from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.sandbox.startup import interpreter
-from arena_kit.tests.arenas import COUNTER, FIRST_VALID, Arena, until
+from arena_kit.tests.arenas import COUNTER, FIRST_VALID, Arena, greet, until
 from arena_kit.tests.sandbox.test_sandbox_contract import (
     running,
     test_a_duel_is_played,
@@ -105,6 +110,35 @@ def test_only_the_process_with_the_token_is_let_in() -> None:
         assert door.accept(time.monotonic() + 10, lambda: next(looks)) is None
         assert stranger.recv(1) == b""
     door.close()
+
+
+class Unreachable:
+    """An engine in another machine: it answers, and its containers never connect."""
+
+    name = "docker"
+
+    def check(self) -> None:
+        pass
+
+    def launch(self, launch: Launch) -> NoReturn:
+        raise PlayerDidNotStart("It was not ready within 15 s.", log="", ending=Ending.RUNNING)
+
+
+def test_an_engine_that_answers_and_starts_no_player_is_found_out_by_a_trial(arena: Arena) -> None:
+    with pytest.raises(SandboxError, match="not ready") as refused:
+        trial(cast(Sandbox, Unreachable()))
+    assert refused.value.code == "container_failed"
+    trial(arena.sandbox)
+
+
+def test_a_channel_whose_path_is_too_long_gets_a_short_folder(tmp_path: Path) -> None:
+    assert short_folder(Path("/tmp/rl-arena")) == Path("/tmp/rl-arena")
+    long = tmp_path / ("x" * 80)
+    sandbox = ProcessSandbox(long)
+    container = Arena(sandbox, tmp_path, long).launch(FIRST_VALID)
+    assert greet(container) != []
+    container.close()
+    assert not long.exists()
 
 
 def test_players_find_what_pip_installed_for_this_user_alone(monkeypatch: pytest.MonkeyPatch) -> None:
