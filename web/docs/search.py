@@ -68,7 +68,7 @@ def _score(page: DocPage, section: Section, words: Sequence[re.Pattern[str]]) ->
     title, heading, text = page.title.lower(), section.heading.title.lower(), section.text.lower()
     count, total = 0, 0.0
     for word in words:
-        found = min(len(word.findall(text)), MOST_IN_TEXT) * IN_TEXT
+        found: float = min(len(word.findall(text)), MOST_IN_TEXT) * IN_TEXT
         for place, weight in ((heading, IN_HEADING), (title, IN_TITLE)):
             # A word that is all of a heading says more of it than one of ten.
             if match := word.search(place):
