@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from arena_kit.machine import files
 
 DATA_DIR_HINT = "Make the folder, mount it, or set DATA_DIR to an existing folder."
 
@@ -26,7 +27,7 @@ def data_dir_close(folder: Path) -> None:
     """Let no other user into a folder of this user: it has private agents, and a database with addresses."""
     with contextlib.suppress(OSError):
         found = folder.stat()
-        if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+        if not files.is_of_another(found) and files.is_open_to_others(found, 0o077):
             folder.chmod(0o700)
 
 
@@ -39,17 +40,18 @@ class OwnFolder:
     def __init__(self, parent: Path, prefix: str, *, mode: int = 0o700) -> None:
         # The lock comes before the final name: `remove_abandoned` would remove an unlocked folder of that name.
         unnamed = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=parent))
-        self._lock = os.open(unnamed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        path = parent / unnamed.name.removeprefix(".")
+        self._lock = files.folder_lock_open(unnamed, path)
+        files.lock(self._lock, waits=True)
         unnamed.chmod(mode)
-        self.path = unnamed.rename(parent / unnamed.name.removeprefix("."))
+        self.path = unnamed.rename(path)
 
     def close(self) -> None:
         """Remove the folder and its contents. May be called twice."""
         shutil.rmtree(self.path, ignore_errors=True)
         lock, self._lock = self._lock, -1
         if lock >= 0:
-            os.close(lock)
+            files.folder_lock_close(lock, self.path)
 
 
 @contextlib.contextmanager
@@ -72,11 +74,11 @@ def remove_abandoned(parent: Path, prefix: str) -> int:
     count = 0
     for path in parent.glob(f"{prefix}????????"):
         with contextlib.suppress(OSError):
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            lock = files.folder_lock_open(path, path)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path)
-                count += 1
+                if files.lock(lock):
+                    shutil.rmtree(path)
+                    count += 1
             finally:
-                os.close(lock)
+                files.folder_lock_close(lock, path)
     return count

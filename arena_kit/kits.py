@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.examples import FOLDER as EXAMPLES_FOLDER
 from arena_kit.examples import GAMES, names
+from arena_kit.machine.processes import quoted
 from arena_kit.zips import zip_bytes
 
 FOLDER = EXAMPLES_FOLDER / "kits"
@@ -90,7 +90,7 @@ def kit_files(spec: EnvironmentSpec, kit: str, name: str, environments: str = ""
     # At home the rules are in a folder, because arena-kit does not hold them.
     is_pulled = spec.runs_apart and not environments
     environments = (environments or PULLED) if spec.runs_apart else ""
-    option = f" --environments {shlex.quote(environments)}" if environments else ""
+    option = f" --environments {quoted(environments)}" if environments else ""
     values = {
         "name": name,
         "agent": name.replace("_", "-").lower(),
@@ -134,7 +134,7 @@ def kit_write(folder: Path, spec: EnvironmentSpec, kit: str, environments: str =
 def _play_command(spec: EnvironmentSpec, kit: Kit, name: str, option: str) -> str:
     if kit.name == "script":
         identity = spec.gymnasium.id if spec.gymnasium else spec.slug
-        return f"arena script {name} --environment {identity} --sandbox process"
+        return f"arena script {name} --environment {identity}"
     if spec.seats == 1:
-        return f"arena evaluate {name} --environment {spec.slug}{option} --episodes 20 --sandbox process"
-    return f"arena play {name} {name} --environment {spec.slug}{option} --matches 20 --sandbox process"
+        return f"arena evaluate {name} --environment {spec.slug}{option} --episodes 20"
+    return f"arena play {name} {name} --environment {spec.slug}{option} --matches 20"

@@ -10,10 +10,10 @@ from django.conf import settings
 
 from arena_kit.errors import PlatformFault
 from arena_kit.sandbox.base import Launch, Sandbox
+from arena_kit.sandbox.choice import local_processes
 from arena_kit.sandbox.cores import Core, reserve_core
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.lock_file import LockFile
-from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
 from core.models import Submission, SubmissionForm
 
@@ -37,7 +37,7 @@ def sandbox(name: str = "") -> Sandbox:
             cgroup_parent=settings.PLAYER_CONTAINERS["cgroup_parent"],
         )
     if name == "process" and settings.DEBUG:
-        return ProcessSandbox(channel_dir=settings.CHANNEL_DIR)
+        return local_processes(settings.CHANNEL_DIR)
     raise PlatformFault(f"The sandbox {name!r} may not be used here.", code="sandbox_refused")
 
 

@@ -10,10 +10,10 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from arena_kit.examples import make_archive
+from arena_kit.older import StrEnum
 from arena_kit.zips import zip_bytes
 
 FAILING_PLAYER = b'''"""Raises an exception in one of ten steps."""

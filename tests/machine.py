@@ -150,6 +150,24 @@ def missing_browser() -> str:
 
 
 @cache
+def minibrowser() -> str:
+    """Path of WebKit's small browser, which belongs to its driver; empty when there is none."""
+    return next((str(path) for path in Path("/usr").glob("lib*/**/webkit2gtk-*/MiniBrowser")), "")
+
+
+@cache
+def missing_firefox() -> str:
+    return "" if shutil.which("firefox-esr") else "firefox-esr is not installed"
+
+
+@cache
+def missing_webkit() -> str:
+    """Why tests in WebKit cannot run; empty when they can."""
+    missing = [name for name in ("WebKitWebDriver", "Xvfb") if not shutil.which(name)]
+    return f"{missing[0]} is not installed" if missing else ""
+
+
+@cache
 def missing_network() -> str:
     command = [sys.executable, "-m", "pip", "--no-input", "index", "versions", "idna", "--retries", "0"]
     # Where it has to be there, one refusal is not the end.
@@ -229,6 +247,8 @@ MISSING: dict[str, Callable[[], str]] = {
     "pebble": missing_pebble,
     "cloud_init": missing_cloud_init,
     "browser": missing_browser,
+    "firefox": missing_firefox,
+    "webkit": missing_webkit,
     "network": missing_network,
 }
 

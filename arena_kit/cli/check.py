@@ -6,7 +6,6 @@ import argparse
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,6 +23,7 @@ from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.html import lines
+from arena_kit.machine.files import temporary_of_user
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.play import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
@@ -171,7 +171,7 @@ def _warnings(file: IO[bytes], folder: Path, told: Sequence[str]) -> tuple[Findi
 
 def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec) -> Checked:
     """Let the submission play against itself, or a few episodes on public seeds."""
-    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+    cores = temporary_of_user("arena-cores")
     count = spec.matches_per_validation
     until = time.monotonic() + spec.limits.validation_seconds
     with (

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arena_kit.cli.completing import complete
 from arena_kit.cli.ending import end, print_error
 from arena_kit.client.errors import LATER, SiteError, Trouble
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.folders import own_temporary_folder
+from arena_kit.machine.processes import ending_signals
 from arena_kit.text import plain_text
 
 DONE, TRY_LATER, BAD_ARGUMENTS, NO, LOGIN_NEEDED = 0, 1, 2, 3, 4
@@ -38,6 +40,7 @@ def run_command(
     Every command has the option `--json`, with which errors are printed as JSON, too.
     """
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object on standard output")
+    complete(parser)
     options = parser.parse_args(arguments)
     with _signals_raise():
         return end(lambda: _run(action, options), as_json=options.json)
@@ -49,13 +52,13 @@ def _signals_raise() -> Iterator[None]:
 
     The handlers of before come back, because a notebook goes on; in a thread they stay, because Python sets none there.
     """
-    before: dict[int, Any] = {}
+    before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        for number in (int(signal.SIGTERM), int(signal.SIGHUP)):
+        for number in ending_signals():
             # A command under `nohup` goes on when its terminal is closed.
             if (handler := signal.getsignal(number)) is not signal.SIG_IGN:
                 before[number] = handler
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+                signal.signal(number, lambda received, _: sys.exit(128 + received))
     try:
         yield
     finally:

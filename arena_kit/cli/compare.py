@@ -29,5 +29,5 @@ def main(arguments: Sequence[str]) -> int:
 
 def _compare(options: argparse.Namespace) -> int:
     found = client_of(options).comparison(options.environment, options.first, options.second)
-    show(options, found.answer, "\n".join(found.sentences))
+    show(options, found.answer, found.sentence)
     return DONE

@@ -6,6 +6,7 @@ It imports little, so that even an interruption at the start is met.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import sys
@@ -54,10 +55,17 @@ def print_error(code: str, sentence: str) -> None:
 
 
 def streams_check() -> None:
-    """Replace standard streams that are closed, which Python gives as None."""
+    """Replace standard streams that are closed, which Python gives as None, and let none fail at a character.
+
+    What others have written, such as a player's exception, may hold any character; pipes and files on Windows, and the
+    locale C, take few.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  (open until the end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _say(sentence: str) -> None:

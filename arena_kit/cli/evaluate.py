@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +25,7 @@ from arena_kit.environment.episodes import write_evaluation
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
+from arena_kit.machine.files import temporary_of_user
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.play import PlayedEvaluation, run_evaluation
@@ -86,10 +85,10 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     for path in (options.records, options.log):
         if path is not None and str(path) != "-":
             output_check(path)
-    image = player_image(options.player, options.sandbox, folder / "player")
+    image = player_image(options.player, options, folder / "player")
     required = requirements_of(options.player, image)
     sandbox = chosen_sandbox(options, folder / "channel")
-    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+    cores = temporary_of_user("arena-cores")
 
     def launch() -> Container:
         return sandbox.launch(launch_of(image, spec.limits, core=core, packages=packages))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,6 +33,7 @@ from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
+from arena_kit.machine.files import temporary_of_user
 from arena_kit.referee.play import run_duel
 from arena_kit.sandbox.base import Container, Sandbox
 from arena_kit.sandbox.cores import free_core
@@ -148,7 +147,7 @@ def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[ReportRow
 
 
 def _entrant(path: Path, unpacked: Path, options: argparse.Namespace) -> Entrant:
-    image = player_image(str(path), options.sandbox, unpacked)
+    image = player_image(str(path), options, unpacked)
     packages = install(str(path), requirements_of(str(path), image), options)
     return Entrant(_name(path), image, packages)
 
@@ -158,7 +157,7 @@ def _play_all(
 ) -> list[DuelRecord]:
     """Play every pair once. Raises PlatformFault."""
     pairs = list(itertools.combinations(entrants, 2))
-    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+    cores = temporary_of_user("arena-cores")
     records = []
     with (
         free_core(cores) as core,

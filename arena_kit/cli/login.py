@@ -8,11 +8,11 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arena_kit.cli.common import DONE, BadArgument, run_command, show, tell
-from arena_kit.cli.sites import TOKEN_VARIABLE, Sites, read_sites, unencrypted, write_sites
+from arena_kit.cli.sites import TOKEN_VARIABLE, read_sites, unencrypted, write_sites
 from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.transport import is_encrypted
 
@@ -90,7 +90,8 @@ def arena_at(site: str) -> Client:
 def token_saved(site: str, token: str) -> LoggedIn:
     """Save a token once the site has named its owner. Raises BadArgument and SiteError."""
     username = Client(site, token=token).username()
-    return LoggedIn(site, username, write_sites(Sites(site, {**read_sites().tokens, site: token})))
+    sites = read_sites()
+    return LoggedIn(site, username, write_sites(replace(sites, last=site, tokens={**sites.tokens, site: token})))
 
 
 def token_made(client: Client, *, email: str = "", name: str = NAME, days: int = DAYS) -> str:
@@ -120,7 +121,7 @@ def _forget(options: argparse.Namespace) -> int:
     tokens = {name: token for name, token in sites.tokens.items() if name != site}
     if len(tokens) == len(sites.tokens):
         raise BadArgument(f"No token of {site} is saved.")
-    write_sites(Sites("" if sites.last == site else sites.last, tokens))
+    write_sites(replace(sites, last="" if sites.last == site else sites.last, tokens=tokens))
     text = f"The token of {site} is no longer saved here. It stays valid until you revoke it on your profile page."
     show(options, {"site": site, "forgotten": True}, text)
     return DONE

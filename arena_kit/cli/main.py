@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from arena_kit.cli.completing import ASKED, SHELLS, script, verb_asked
 from arena_kit.cli.ending import BAD_ARGUMENTS, end, print_error, streams_check
+from arena_kit.version import kit_version
 
 VERBS = {
     "new": "Make the folder of a new agent from a starter kit.",
@@ -36,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return its exit status, 2 for a verb that does not exist."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     streams_check()
+    if ASKED in os.environ:
+        words = [verb_asked(VERBS)]
     as_json = "--json" in words
     return end(lambda: _run(words, as_json), as_json=as_json)
 
@@ -51,6 +57,11 @@ def _run(words: Sequence[str], as_json: bool) -> int:
                 print_error("bad_arguments", sentence)
             raise
         return status
+    if words and words[0] == "completion":
+        return _completion(words[1:])
+    if words and words[0] == "--version":
+        print(f"arena-kit {kit_version()} (Python {platform.python_version()}, {platform.system()})")
+        return DONE
     if words and words[0] in {"-h", "--help"}:
         print(usage())
         return DONE
@@ -59,10 +70,28 @@ def _run(words: Sequence[str], as_json: bool) -> int:
     return BAD_ARGUMENTS
 
 
+def _completion(words: Sequence[str]) -> int:
+    """Print what a shell has to read to complete lines of `arena`."""
+    if len(words) == 1 and words[0] in SHELLS:
+        print(script(words[0]))
+        return DONE
+    print(f"usage: arena completion {{{','.join(SHELLS)}}}", file=sys.stderr)
+    return BAD_ARGUMENTS
+
+
 def usage() -> str:
     """Return what `arena --help` prints."""
     lines = [f"  {verb:10} {what}" for verb, what in VERBS.items()]
-    return "\n".join(["usage: arena COMMAND ...", "", *lines, "", "Run `arena COMMAND --help` for its options."])
+    return "\n".join(
+        [
+            "usage: arena COMMAND ...",
+            "",
+            *lines,
+            "",
+            "Run `arena COMMAND --help` for its options.",
+            f"`arena completion {'|'.join(SHELLS)}` prints what completes them; `arena --version` prints the version.",
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from arena_kit.cli.common import BadArgument
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.local import installed_here
 from arena_kit.sandbox.base import FOLDER_PREFIX
-from arena_kit.upload.archive import ArchiveReport
+from arena_kit.upload.archive import ArchiveReport, decoded
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements, unmet
 from arena_kit.upload.zip_safety import LIMITS, ArchiveRefused
 
@@ -37,7 +37,7 @@ def check_installed(name: str, required: Requirements, *, sandbox: str, base_ima
     """Raise BadArgument if players would miss any of the requirements."""
     if not required.lines:
         return
-    if sandbox == "process":
+    if sandbox != "docker":
         found: Mapping[str, str] = installed_here()
         where = "this Python"
         how = "Leave out --no-install, or install it with pip."
@@ -68,7 +68,4 @@ def _text(path: Path) -> str:
     data = path.read_bytes()[: LIMITS.text_bytes + 1]
     if len(data) > LIMITS.text_bytes:
         raise ArchiveRefused(f"{path.name} is larger than {LIMITS.text_bytes // 1024} KiB.", code="text_too_large")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ArchiveRefused(f"{path.name} is not UTF-8 text.", code="not_utf8") from None
+    return decoded(data, path.name)

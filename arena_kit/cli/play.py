@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
-from arena_kit.cli.common import BadArgument, positive, print_json, run_command
+from arena_kit.cli.common import NO, BadArgument, positive, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
@@ -33,18 +31,21 @@ from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
-from arena_kit.referee.faults import last_words
+from arena_kit.machine.files import temporary_of_user
+from arena_kit.referee.faults import PlayerFault, last_words
 from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.cores import free_core
 
 PLAYED, NOT_PLAYED = 0, 1
+NEITHER_STARTED = "neither_player_started"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play a duel and write its classic document.
 
-    Returns 0 if the duel was played, with any result; 1 if the platform failed; 2 for wrong arguments.
+    Returns 0 if the duel was played, with any result; 1 if the platform failed; 2 for wrong arguments; 3 if neither
+    player started.
     """
     return run_command(_parser(), arguments, lambda options, folder: _play(_spec(options), options, folder))
 
@@ -63,8 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arena play",
         description="Play a duel between two players and write its result.",
-        epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments. "
-        "For environments with one seat see `arena evaluate --help`, for scripts `arena script --help`.",
+        epilog="Exit code: 0 the duel was played, 1 it could not be played, 2 wrong arguments, 3 neither player "
+        "started. For environments with one seat see `arena evaluate --help`, for scripts `arena script --help`.",
     )
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
@@ -96,13 +97,11 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         output_check(options.output)
     if options.logs is not None:
         folder_made(options.logs)
-    images = [
-        player_image(player, options.sandbox, folder / f"player-{index}") for index, player in enumerate(given, start=1)
-    ]
+    images = [player_image(player, options, folder / f"player-{index}") for index, player in enumerate(given, start=1)]
     required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
     sandbox = chosen_sandbox(options, folder / "channel")
     error, code = "", ""
-    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+    cores = temporary_of_user("arena-cores")
 
     def launch(player: int) -> Container:
         return sandbox.launch(launch_of(images[player], spec.limits, core=core, packages=packages[player]))
@@ -128,14 +127,18 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         error, code = str(fault), fault.code
         print(f"arena: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
         played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""), 0.0)
+    matches = played.record.matches
+    never = {match.faulty_player for match in matches if match.error_code == PlayerFault.DID_NOT_START}
+    if never == {0, 1} and all(match.error_code == PlayerFault.DID_NOT_START for match in matches):
+        error, code = "Neither player started, so that nothing was played.", NEITHER_STARTED
     _write(spec, played, error, options)
     if options.json:
-        print_json({**summary_data(spec, played), "code": code, "error": error})
-    if error:
+        print_json({**summary_data(spec, played), "sandbox": options.sandbox, "code": code, "error": error})
+    if error and code != NEITHER_STARTED:
         return NOT_PLAYED
-    if not options.quiet:
-        print(summary_text(played, time.monotonic() - begun), file=sys.stderr)
-    return PLAYED
+    if error or not options.quiet:
+        print(summary_text(played, time.monotonic() - begun, error), file=sys.stderr)
+    return NO if error else PLAYED
 
 
 @contextlib.contextmanager
@@ -151,10 +154,11 @@ def _progress(match_count: int, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argparse.Namespace) -> None:
     if str(options.output) == "-":
-        sys.stdout.writelines(local_document(spec, played.record, error))
+        sys.stdout.writelines(local_document(spec, played.record, error, sandbox=options.sandbox))
     elif options.output is not None:
         with output_open(options.output) as file:
-            file.writelines(piece.encode() for piece in local_document(spec, played.record, error))
+            document = local_document(spec, played.record, error, sandbox=options.sandbox)
+            file.writelines(piece.encode() for piece in document)
     if options.logs is not None:
         for name, text in zip(("player_1", "player_2", "referee"), (*played.player_logs, played.log), strict=True):
             content_write(options.logs / f"{name}.log", text.encode)
@@ -178,7 +182,7 @@ def summary_data(spec: EnvironmentSpec, played: PlayedDuel) -> dict[str, object]
     }
 
 
-def summary_text(played: PlayedDuel, seconds: float) -> str:
+def summary_text(played: PlayedDuel, seconds: float, error: str = "") -> str:
     """Return the result as a small table, with the first fault of each player.
 
     If a fault says little on its own, the last lines that the player printed follow it.
@@ -192,7 +196,7 @@ def summary_text(played: PlayedDuel, seconds: float) -> str:
             f"player {player + 1}  {name:{width}}  {summary.wins[player]:>6}  {summary.errors[player]:>6}  "
             f"{summary.draws:>6}  {summary.scores[player]:>8g}  {summary.points[player]:>6}"
         )
-    lines.append(f"{summary.match_count} matches in {seconds:.1f} s: {winners[summary.outcome]}.")
+    lines.append(error or f"{summary.match_count} matches in {seconds:.1f} s: {winners[summary.outcome]}.")
     if record.distinct_matches is not None:
         lines.append(f"Distinct matches: {record.distinct_matches} of {summary.match_count}.")
     for player in (0, 1):

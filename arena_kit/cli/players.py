@@ -7,17 +7,24 @@ import itertools
 import os
 from pathlib import Path
 
-from arena_kit.cli.common import LABEL, BadArgument
+from arena_kit.cli.common import LABEL, BadArgument, tell
 from arena_kit.environment.spec import Limits
-from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError
+from arena_kit.machine.processes import LINUX
+from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError, SandboxUnavailable
+from arena_kit.sandbox.choice import containers, containers_trouble, local_processes
 
 _launched = itertools.count(1)
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose where submissions run."""
-    sandboxes = "docker: locked-down containers (default); process: local processes, for your own code only"
-    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
+    parser.add_argument(
+        "--sandbox",
+        choices=("auto", "docker", "process", "plain"),
+        default="auto",
+        help="docker: locked-down containers; process: local processes, for your own code only; plain: the same as on "
+        "macOS and Windows, with limits on time alone; auto (default): containers where they work, otherwise processes",
+    )
     parser.add_argument(
         "--base-image",
         default="rl-arena-base",
@@ -27,25 +34,30 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
 
 
+def sandbox_settle(options: argparse.Namespace) -> str:
+    """Return which sandbox the options stand for on this machine, and let them name it from now on."""
+    if options.sandbox == "auto":
+        reason = containers_trouble(options.base_image, options.runtime)
+        options.sandbox = "process" if reason else "docker"
+        if reason:
+            tell(f"Players run as local processes, because containers do not work here ({reason}).")
+    if options.sandbox == "process" and not LINUX:
+        options.sandbox = "plain"
+    return str(options.sandbox)
+
+
 def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
     """Return the sandbox that the options choose. Raises BadArgument."""
-    if options.sandbox == "docker":
-        try:
-            # Late: Docker's client and the reading of zips take long to load.
-            from arena_kit.sandbox.docker import DockerSandbox
-        except ModuleNotFoundError as error:
-            if error.name != "docker":
-                raise
-            raise BadArgument(
-                "Containers need the Python package docker: pip install 'arena-kit[docker]'. "
-                "Your own code can also play in local processes: --sandbox process"
-            ) from None
-
-        return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
-    # Late: Docker's client and the reading of zips take long to load.
-    from arena_kit.sandbox.process import ProcessSandbox
-
-    return ProcessSandbox(channel_dir)
+    if (name := sandbox_settle(options)) != "docker":
+        return local_processes(channel_dir, name)
+    try:
+        sandbox = containers(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
+    except SandboxUnavailable as error:
+        raise BadArgument(f"No container can be started: {error}. Or use --sandbox process.") from None
+    # The engine of another system is in another machine, to which a start of every player would be tried in vain.
+    if not LINUX and (reason := containers_trouble(options.base_image, options.runtime)):
+        raise BadArgument(f"No container can be started: {reason}. Use --sandbox process.")
+    return sandbox
 
 
 def launch_of(image: str, limits: Limits, *, packages: str, core: int | None = None) -> Launch:
@@ -70,11 +82,11 @@ def unpack(archive: Path, folder: Path) -> Path:
     return folder
 
 
-def image_name(word: str, sandbox: str) -> str:
+def image_name(word: str, options: argparse.Namespace) -> str:
     """Return `word`, which names no file or folder, as the name of an image. Raises BadArgument if it cannot be one."""
-    if word.endswith((".zip", "/")) or word.startswith((".", "/")):
+    if word.endswith((".zip", "/", "\\")) or word.startswith((".", "/", "\\")) or Path(word).drive:
         raise BadArgument(f"There is no file or folder {word}.")
-    if sandbox == "process":
+    if sandbox_settle(options) != "docker":
         raise BadArgument(f"There is no file or folder {word}; images need --sandbox docker.")
     return word
 
@@ -108,7 +120,7 @@ def display_name(player: str) -> str:
     return (path.resolve().name or player) if path.exists() else player
 
 
-def player_image(player: str, sandbox: str, unpacked: Path) -> str:
+def player_image(player: str, options: argparse.Namespace, unpacked: Path) -> str:
     """Return what the sandbox starts for a folder, a zip or the name of an image. Raises BadArgument."""
     # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
@@ -121,4 +133,4 @@ def player_image(player: str, sandbox: str, unpacked: Path) -> str:
         return FOLDER_PREFIX + str(path.resolve())
     if path.is_file():
         return FOLDER_PREFIX + str(unpack(path, unpacked))
-    return image_name(player, sandbox)
+    return image_name(player, options)

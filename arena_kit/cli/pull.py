@@ -58,7 +58,8 @@ def _pull(options: argparse.Namespace, temporary: Path) -> int:
         return _pull_matches(options, client, temporary)
     with tempfile.TemporaryFile() as made:
         file = cast(IO[bytes], made)
-        folder = options.output or Path(_fetch(client, options.what, file))
+        name = _fetch(client, options.what, file)
+        folder = options.output or Path(name)
         try:
             unpack_archive(file, unpacked, needs_entry_point=False)
         except ArchiveRefused as refusal:

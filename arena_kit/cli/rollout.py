@@ -22,6 +22,7 @@ from arena_kit.cli.common import (
 from arena_kit.cli.install import add_install_option
 from arena_kit.cli.output import folder_made
 from arena_kit.errors import PlatformFault
+from arena_kit.machine.processes import WINDOWS
 
 if TYPE_CHECKING:
     from arena_kit.cli.rollout_home import Home
@@ -120,6 +121,8 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
+    if WINDOWS:
+        raise BadArgument("Rollouts need Linux containers, which cannot connect to Windows: run this command in WSL 2.")
     try:
         # Late: most commands need no worlds.
         from arena_kit.cli import rollout_home

@@ -48,7 +48,7 @@ def player_agent(
     if options.agent == "model":
         image = f"{FOLDER_PREFIX}{FOLDER / MODEL_AGENT}"
     else:
-        image = player_image(options.agent, "docker", folder / f"player-{number}")
+        image = player_image(options.agent, options, folder / f"player-{number}")
     packages = install(options.agent, requirements_of(options.agent, image), options)
     gateway = None
     if options.model_url:

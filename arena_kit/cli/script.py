@@ -105,7 +105,7 @@ def _image(options: argparse.Namespace, copy: Path) -> str:
         if main_file is not None:
             folder = Path(shutil.copytree(folder, copy, symlinks=True))
     else:
-        return image_name(options.script, options.sandbox)
+        return image_name(options.script, options)
     if main_file is not None and main_file != FILE:
         if Path(main_file).name != main_file or not (folder / main_file).is_file():
             raise BadArgument(f"{options.script} has no file {main_file}.")

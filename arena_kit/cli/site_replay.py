@@ -88,7 +88,7 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
     record = client.match(duel.id, number)
     if spec.seats != 2 or sorted(record.seats) != [0, 1]:
         raise BadArgument(f"Match {number} does not seat 2 players.")
-    image = player_image(options.diff, options.sandbox, folder / "player")
+    image = player_image(options.diff, options, folder / "player")
     required = requirements_of(options.diff, image)
     sandbox = chosen_sandbox(options, folder / "channel")
 

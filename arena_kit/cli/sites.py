@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import json
 import os
-import stat
 import tempfile
-from dataclasses import dataclass, field
+import time
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from arena_kit.cli.common import BadArgument, tell
 from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.transport import is_encrypted, site_address
+from arena_kit.machine import files
+from arena_kit.version import SOURCE, kit_version
 
 TOKEN_VARIABLE, SITE_VARIABLE = "ARENA_TOKEN", "ARENA_URL"
 FILE = "sites.json"
@@ -21,17 +25,21 @@ NO_SITE = f"No site is known. Run `arena login URL`, or name one with --site or 
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """The file's content. last: the site of the last login. tokens: by site."""
+    """The file's content. last: the site of the last login. tokens: by site.
+
+    compared: by site, the day (ISO 8601) of the last comparison with the arena-kit that the site offers.
+    """
 
     last: str = ""
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
+    compared: dict[str, str] = field(default_factory=dict)
 
 
 def path_of_sites() -> Path:
     """Return the path of the file: in `$XDG_CONFIG_HOME/arena-kit`, or in `~/.config/arena-kit`. Raises BadArgument."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
     try:
-        return (Path(given) if given.startswith("/") else Path.home() / ".config") / "arena-kit" / FILE
+        return (Path(given) if Path(given).is_absolute() else Path.home() / ".config") / "arena-kit" / FILE
     except RuntimeError:
         raise BadArgument(
             f"You have no home folder here to keep tokens in. Set XDG_CONFIG_HOME, or {SITE_VARIABLE} and "
@@ -44,17 +52,26 @@ def read_sites() -> Sites:
     path = path_of_sites()
     try:
         with path.open(encoding="utf-8") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise BadArgument(f"Others may read your tokens. Run: chmod 600 {path}")
+            if files.is_open_to_others(os.fstat(file.fileno()), 0o077):
+                _check_drive(path)
             data = json.load(file)
         tokens = {str(site): str(token) for site, token in data["tokens"].items()}
-        return Sites(str(data["last"]), tokens)
+        compared = {str(site): str(day) for site, day in data.get("compared", {}).items()}
+        return Sites(str(data["last"]), tokens, compared)
     except FileNotFoundError:
         return Sites()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadArgument(f"{path} is damaged. Remove it and log in again.") from None
     except OSError as error:
         raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
+
+
+@functools.cache
+def _check_drive(path: Path) -> None:
+    """Raise BadArgument for a file that its owner can close to others; print once that a drive keeps no modes."""
+    if files.keeps_modes(path.parent):
+        raise BadArgument(f"Others may read your tokens. Run: chmod 600 {path}")
+    tell(f"{path.parent} is on a drive that closes no file to others: users of this machine may read your tokens.")
 
 
 def write_sites(sites: Sites) -> Path:
@@ -66,7 +83,7 @@ def write_sites(sites: Sites) -> Path:
         descriptor, part = tempfile.mkstemp(prefix=f".{FILE}-", dir=path.parent)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"last": sites.last, "tokens": sites.tokens}, file, indent=2)
+                json.dump(asdict(sites), file, indent=2)
             Path(part).replace(path)
         except BaseException:
             Path(part).unlink(missing_ok=True)
@@ -104,7 +121,28 @@ def client_of(options: argparse.Namespace, *, needs_token: bool = False) -> Clie
         )
     if token and not is_encrypted(site):
         tell(unencrypted(site))
-    return Client(site, token=token)
+    client = Client(site, token=token)
+    _compare_kit(client, time.strftime("%Y-%m-%d", time.gmtime()))
+    return client
+
+
+def _compare_kit(client: Client, today: str) -> None:
+    """Tell the user once a day if the site offers another arena-kit, by whose rules it judges."""
+    own = kit_version()
+    if own == SOURCE:
+        return
+    # What is wrong with the site or the file, the command itself finds and says.
+    with contextlib.suppress(SiteError, BadArgument):
+        sites = read_sites()
+        if sites.compared.get(client.site) == today:
+            return
+        arena = client.arena()
+        if arena.kit_version != own:
+            tell(
+                f"{client.site} plays by arena-kit {arena.kit_version}, and this is {own}. "
+                f'Run: pip install "arena-kit @ {arena.kit_url}"'
+            )
+        write_sites(replace(sites, compared={**sites.compared, client.site: today}))
 
 
 def unencrypted(site: str) -> str:

@@ -18,12 +18,13 @@ OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """The description of a site by itself. kit_version: of the arena-kit that it offers."""
+    """The description of a site by itself. kit_version, kit_url: of the arena-kit that it offers."""
 
     name: Line
     api_versions: tuple[Line, ...]
     version: Line
     kit_version: Line
+    kit_url: Line
     max_upload_bytes: Whole
     answer: Answer = field(default_factory=dict, repr=False)
 
@@ -220,28 +221,14 @@ class RatingCourse:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """A part of a comparison in words."""
+class VersionComparison:
+    """Two versions by what both have met: the verdict in words."""
 
     sentence: Line
-
-
-@dataclass(frozen=True, slots=True)
-class VersionComparison(Sentence):
-    """Two versions by what both have met: the verdict, then what else is known."""
-
-    same_opponents: Sentence | None = None
-    own_duels: Sentence | None = None
-    same_seeds: Sentence | None = None
     answer: Answer = field(default_factory=dict, repr=False)
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        parts = (self, self.same_opponents, self.own_duels, self.same_seeds)
-        return tuple(dict.fromkeys(part.sentence for part in parts if part))
-
     def _repr_html_(self) -> str:
-        return lines("\n".join(self.sentences))
+        return lines(self.sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
-from enum import StrEnum
 from typing import Any
 from urllib.error import URLError
 
+from arena_kit.older import StrEnum
 from arena_kit.text import plain_line
 
 MOST_SENTENCES = 10

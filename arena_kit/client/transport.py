@@ -16,6 +16,7 @@ from urllib.parse import urlencode, urljoin, urlsplit, urlunsplit
 
 from arena_kit.client.errors import SiteError, Trouble, network_error, status_error
 from arena_kit.text import plain_line
+from arena_kit.version import kit_version
 
 MAX_JSON_BYTES = 64 << 20
 MAX_ERROR_BYTES = 1 << 20
@@ -170,7 +171,7 @@ class Transport:
         """
         known = {name: str(value) for name, value in (query or {}).items() if value not in (None, "")}
         address = f"{self.site}/{path}" + (f"?{urlencode(known)}" if known else "")
-        headers = {"Accept": "application/json, */*;q=0.5", "User-Agent": "arena-kit"}
+        headers = {"Accept": "application/json, */*;q=0.5", "User-Agent": f"arena-kit/{kit_version()}"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
-import signal
 import subprocess
 import sys
 import time
@@ -22,6 +20,7 @@ from arena_kit.environment.openings import NoOpening, check_openings
 from arena_kit.environment.protocol import MissingExtra
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.machine import processes
 
 TRIAL_SECONDS = 60.0
 """Limit on the wall and processor time of all trials together; environments not tried by then count as available."""
@@ -124,7 +123,7 @@ class Trials:
             stderr=subprocess.DEVNULL,
             text=True,
             env=variables,
-            start_new_session=True,
+            **processes.apart(),
         )
 
     def _read(self) -> tuple[str, bool]:
@@ -137,23 +136,21 @@ class Trials:
                 process.kill()
                 output, _ = process.communicate()
                 return output, True
-            return output, process.returncode == -signal.SIGALRM
+            return output, process.returncode == processes.ALARM_STATUS
 
 
 def _try_all(slugs: Sequence[str], seconds: float) -> None:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(TRIAL_SECONDS), int(TRIAL_SECONDS)))
-    # The default action of SIGALRM ends this process even while an environment hangs in C.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    processes.limit("CORE", 0)
+    processes.limit("CPU", int(TRIAL_SECONDS))
     # Answers go to a copy of standard output; what libraries print goes to standard error.
     out = os.dup(1)
     os.dup2(2, 1)
     for slug in slugs:
         _say(out, {"slug": slug, "tried": False})
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        processes.alarm(seconds)
         # This process is as good as an environment server, and knows a missing package by its exception.
         trouble = trouble_of(replace(get_spec(slug), is_outside=False, kept_text=""))
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        processes.alarm(0)
         shown = (
             None
             if trouble is None

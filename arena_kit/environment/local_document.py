@@ -16,8 +16,11 @@ from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.spec import EnvironmentSpec
 
 
-def local_document(spec: EnvironmentSpec, record: DuelRecord, error: str = "") -> Iterator[str]:
-    """Yield the document as pieces of JSON text; its key `check` has the records, without times and tracebacks."""
+def local_document(spec: EnvironmentSpec, record: DuelRecord, error: str = "", *, sandbox: str = "") -> Iterator[str]:
+    """Yield the document as pieces of JSON text; its key `check` has the records, without times and tracebacks.
+
+    sandbox: the name of what the players ran in; "" if it is not known.
+    """
     untimed = (
         replace(
             match,
@@ -32,6 +35,7 @@ def local_document(spec: EnvironmentSpec, record: DuelRecord, error: str = "") -
     check = {
         "environment": record.environment,
         "seed": record.seed,
+        "sandbox": sandbox,
         "players": list(record.players),
         "records": [json.loads(match_line(match)) for match in untimed],
     }

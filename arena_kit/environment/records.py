@@ -9,8 +9,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
+
+from arena_kit.older import StrEnum
 
 
 class Outcome(StrEnum):

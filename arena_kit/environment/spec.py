@@ -334,8 +334,11 @@ class EnvironmentSpec:
 @cache
 def _processor() -> str:
     """Return the kind of processor, and the instructions with which NumPy computes a cosine on it."""
-    from numpy.lib.introspect import opt_func_info
-
+    try:
+        from numpy.lib.introspect import opt_func_info
+    except ImportError:
+        # NumPy 1 does not say it.
+        return platform.machine()
     ways = opt_func_info(func_name="^cos$", signature="float64").get("cos", {})
     return " ".join([platform.machine(), *(way["current"] for way in ways.values())])
 

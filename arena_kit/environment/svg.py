@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from html import escape
 
-# Every selector begins with .frame, so that an inline picture does not style the page around it.
-STYLE = """
-.frame .board{fill:#dfe5f1}.frame .cell{fill:#fff}.frame .glow{fill:#fff3c4}.frame .ink{fill:#1f2937}
-.frame .muted{fill:#68748a}.frame .first{fill:#2f6fed}.frame .second{fill:#e4572e}.frame .stroke-first{stroke:#2f6fed}
-.frame .stroke-second{stroke:#e4572e}.frame .mark{stroke:#f2b705}.frame .rim{stroke:#0002}
-.frame text{font-family:system-ui,sans-serif}.frame .mono{font-family:ui-monospace,monospace}
-@media(prefers-color-scheme:dark){.frame .board{fill:#232a3a}.frame .cell{fill:#151a26}.frame .glow{fill:#4a3f12}
-.frame .ink{fill:#e5e9f2}.frame .muted{fill:#98a2b8}.frame .first{fill:#6ea0ff}.frame .second{fill:#ff8a66}
-.frame .stroke-first{stroke:#6ea0ff}.frame .stroke-second{stroke:#ff8a66}.frame .rim{stroke:#fff2}}
+_DARK = """
+.frame .board{fill:#232a3a}.frame .cell{fill:#151a26}.frame .glow{fill:#4a3f12}.frame .ink{fill:#e5e9f2}
+.frame .muted{fill:#98a2b8}.frame .first{fill:#6ea0ff}.frame .second{fill:#ff8a66}.frame .stroke-first{stroke:#6ea0ff}
+.frame .stroke-second{stroke:#ff8a66}.frame .rim{stroke:#fff2}
+""".strip()
+# Every selector begins with .frame, so that an inline picture does not style the page around it. In WebKit the scheme
+# of a page does not reach its images: the rules of :target are for pages that add #dark to an image's address.
+STYLE = f"""
+.frame .board{{fill:#dfe5f1}}.frame .cell{{fill:#fff}}.frame .glow{{fill:#fff3c4}}.frame .ink{{fill:#1f2937}}
+.frame .muted{{fill:#68748a}}.frame .first{{fill:#2f6fed}}.frame .second{{fill:#e4572e}}
+.frame .stroke-first{{stroke:#2f6fed}}.frame .stroke-second{{stroke:#e4572e}}.frame .mark{{stroke:#f2b705}}
+.frame .rim{{stroke:#0002}}.frame text{{font-family:system-ui,sans-serif}}
+.frame .mono{{font-family:ui-monospace,monospace}}
+@media(prefers-color-scheme:dark){{{_DARK}}}
+{_DARK.replace(".frame ", ".frame:target ")}
 """
 
 
@@ -33,7 +39,7 @@ def svg(width: int, height: int, title: str, parts: list[str], *, description: s
     """Return a stand-alone picture of `width` x `height` units; title and description are for screen readers."""
     described = f"<desc>{escape(description)}</desc>" if description else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="frame" viewBox="0 0 {width} {height}" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="dark" class="frame" viewBox="0 0 {width} {height}" role="img">'
         f"<title>{escape(title)}</title>{described}<style>{STYLE}</style>{''.join(parts)}</svg>"
     )
 

@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Any, cast
 
 import docker
 import requests
@@ -27,6 +27,7 @@ from arena_kit.image.layer import Pieces
 from arena_kit.image.limits import MEMORY_BYTES, OUTPUT_CHARACTERS
 from arena_kit.image.streams import archive_pieces, command_stream
 from arena_kit.log_context import bind
+from arena_kit.older import Self
 
 WORK = "/opt/arena-work"
 """A volume that is removed with the container, and the only place on disk that the container can write to."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,8 @@ import requests
 from docker.constants import DEFAULT_UNIX_SOCKET
 from docker.errors import DockerException
 from docker.utils import kwargs_from_env
+
+from arena_kit.machine.sockets import knock
 
 ENGINE_SECONDS = 60
 """A call to the engine that takes longer counts as a platform fault."""
@@ -83,9 +84,7 @@ def _knock(address: str) -> None:
     scheme, _, path = address.partition("://")
     if not scheme.endswith("unix"):
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(_PROBE_SECONDS)
-        try:
-            probe.connect(path)
-        except OSError as error:
-            raise NoEngine from error
+    try:
+        knock(path, _PROBE_SECONDS)
+    except OSError as error:
+        raise NoEngine from error

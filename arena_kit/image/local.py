@@ -7,13 +7,11 @@ wheels only, the same options and limits, and no code of a package runs while it
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import importlib.metadata
 import importlib.util
 import json
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -38,6 +36,9 @@ from arena_kit.image.limits import (
     WATCH,
 )
 from arena_kit.image.wheels import DOWNLOAD, INSTALL, Log, Wheel, checked_wheels, fetch_all, not_met, warning
+from arena_kit.machine import files, processes
+from arena_kit.machine.processes import temporary_folder
+from arena_kit.older import SAFE_PATH
 
 RECIPE = "1"
 """Counted up when folders are made in another way, so that older ones are not reused."""
@@ -47,7 +48,7 @@ PART = "part-"
 PACKAGES, WARNINGS = "packages", "warnings.json"
 FOLDER_MASK = 0o022
 """Players may run as another user, who must be able to read the packages."""
-PIP = ("-P", "-m", "pip")
+PIP = (*SAFE_PATH, "-m", "pip")
 PIP_ENVIRONMENT = {
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
@@ -104,7 +105,7 @@ def package_folder(lines: tuple[str, ...], *, cache: Path, log: Log) -> PackageF
             else:
                 remove_abandoned(cache, PART)
                 _install(lines, base, target, log)
-            return PackageFolder(target / PACKAGES, tuple(json.loads((target / WARNINGS).read_text())))
+            return PackageFolder(target / PACKAGES, tuple(json.loads((target / WARNINGS).read_text(encoding="utf-8"))))
     except OSError as error:
         raise BuilderUnavailable(
             f"The requirements cannot be kept in {cache}: {error.strerror}.", code="cache_unusable"
@@ -113,12 +114,10 @@ def package_folder(lines: tuple[str, ...], *, cache: Path, log: Log) -> PackageF
 
 @contextlib.contextmanager
 def _locked(path: Path, log: Log) -> Iterator[None]:
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with path.open("ab") as lock:
+        if not files.lock(lock.fileno()):
             log("Another process installs the same requirements; waiting for it.")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            files.lock(lock.fileno(), waits=True)
         yield
 
 
@@ -131,7 +130,7 @@ def _install(lines: tuple[str, ...], base: dict[str, str], target: Path, log: Lo
         pip.install(wheels, log)
         here = {wheel.name: wheel.version for wheel in wheels}
         warnings = [warning(line, here, base, where=HERE) for line in given_up]
-        (pip.made / WARNINGS).write_text(json.dumps(warnings))
+        (pip.made / WARNINGS).write_text(json.dumps(warnings), encoding="utf-8")
         # Renamed when complete: a folder under its final name can always be used.
         pip.made.rename(target)
     finally:
@@ -149,7 +148,7 @@ class LocalPip:
 
     def fetch(self, lines: tuple[str, ...], log: Log) -> tuple[int, str]:
         """Let pip find and fetch the wheels of these lines; return its exit status and the end of its output."""
-        (self._folder / "requirements.txt").write_text("\n".join(lines))
+        (self._folder / "requirements.txt").write_text("\n".join(lines), encoding="utf-8")
         command = (*PIP, *DOWNLOAD, "--dest", "wheels", "--requirement", "requirements.txt")
         return self._limited("wheels:scratch", FETCHED_BYTES, command, log)
 
@@ -162,8 +161,8 @@ class LocalPip:
         if not wheels:
             return
         packages = f"made/{PACKAGES}"
-        files = (f"wheels/{wheel.filename}" for wheel in wheels)
-        command = (*PIP, *INSTALL, "--target", packages, *files)
+        paths = (f"wheels/{wheel.filename}" for wheel in wheels)
+        command = (*PIP, *INSTALL, "--target", packages, *paths)
         status, output = self._limited(f"scratch:{packages}", INSTALLED_BYTES, command, log)
         if status != 0:
             raise failure(status, output)
@@ -179,16 +178,15 @@ class LocalPip:
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", WATCH, *limits, folders, sys.executable, *command],
             cwd=self._folder,
-            env={**os.environ, **PIP_ENVIRONMENT, "TMPDIR": str(self._folder / "scratch")},
+            env={**os.environ, **PIP_ENVIRONMENT, **temporary_folder(self._folder / "scratch")},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             encoding="utf-8",
             errors="replace",
-            # A session of its own, so that everything it starts can be ended with it.
-            start_new_session=True,
-            umask=FOLDER_MASK,
+            umask=-1 if processes.WINDOWS else FOLDER_MASK,
+            **processes.apart(),
         )
         output = ""
         assert process.stdout is not None
@@ -198,7 +196,6 @@ class LocalPip:
                 log(line.rstrip())
             return process.wait(), output
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            processes.tree_end(process)
             process.wait()
             process.stdout.close()

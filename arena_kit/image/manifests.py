@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import docker
@@ -20,6 +20,7 @@ from urllib3.exceptions import HTTPError
 
 from arena_kit.image.leftovers import Needed
 from arena_kit.image.registry import DIGEST, FAILED, REFUSED, UNAVAILABLE, Registry, RegistryFailed
+from arena_kit.older import Self
 
 logger = logging.getLogger(__name__)
 

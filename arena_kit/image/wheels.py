@@ -25,7 +25,7 @@ import hashlib, json, os, sys
 found = {}
 for name in sorted(os.listdir(sys.argv[1])):
     with open(os.path.join(sys.argv[1], name), "rb") as file:
-        found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        found[name] = hashlib.sha256(file.read()).hexdigest()
 print(json.dumps(found))
 """
 

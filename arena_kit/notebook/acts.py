@@ -50,7 +50,7 @@ def check(
     *,
     files: Files = (),
     files_only: bool = False,
-    sandbox: str = "process",
+    sandbox: str = "auto",
     seed: int = 0,
     environments: str | Path = "",
     quiet: bool = False,
@@ -59,8 +59,9 @@ def check(
 
     player: the path of a folder or zip, or a class or function, which is written into a folder first, see
     `write_agent`. environment: as in the arena. files: of the folder, as in `write_agent`. files_only: do not play.
-    sandbox: where it plays, as for `arena check`; `process` is for your own code. seed: of the play against itself.
-    environments: a folder of environments that arena-kit does not hold. quiet: no progress bar.
+    sandbox: where it plays, as for `arena check`: `auto`, `docker`, or for your own code `process` or `plain`. seed: of
+    the play against itself. environments: a folder of environments that arena-kit does not hold. quiet: no progress
+    bar.
 
     Returns the verdict: `passes`, `code`, `sentence`, `warnings`. Raises CannotWrite, BadArgument, UnknownEnvironment
     and MissingExtra, and PlatformFault if it could not be tried.

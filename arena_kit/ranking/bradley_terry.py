@@ -187,7 +187,7 @@ def _sums(places: Integers, values: Floats | Integers, count: int) -> Floats:
 
 def _laplacian(count: int, one: Integers, other: Integers, weights: Floats) -> Floats:
     """The sum over rows of weight * d d', where d is 1 for one player and -1 for the other; shape (count, count)."""
-    matrix = _sums(one * count + other, weights, count * count).reshape(count, count)
+    matrix: Floats = _sums(one * count + other, weights, count * count).reshape(count, count)
     matrix = -(matrix + matrix.T)
     matrix[np.diag_indices(count)] -= matrix.sum(axis=1)
     return matrix

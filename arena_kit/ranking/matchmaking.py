@@ -28,13 +28,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+
+from arena_kit.older import StrEnum
 
 ELO = math.log(10) / 400
 """One point of Elo in logits."""

@@ -10,11 +10,11 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import NormalDist
 
 import numpy as np
 
+from arena_kit.older import StrEnum
 from arena_kit.ranking.scores import CONFIDENCE, Interval, paired_difference
 
 POWER = 0.8

@@ -21,11 +21,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from arena_kit.older import StrEnum
 
 ELO_PER_T = 800 / math.log(10)
 """The normalised Elo in one standard deviation of a match."""

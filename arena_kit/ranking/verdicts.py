@@ -6,19 +6,31 @@ from arena_kit.ranking.paired import MOST_TIMES, Paired, Verdict
 from arena_kit.ranking.scores import Interval
 
 
+def both_sentences(own: Paired | None, same: Paired | None, first: str, second: str, rivals: int) -> str:
+    """Say first what the duels between two show, if they have met, then what others show that both have met.
+
+    rivals: how many these are. Empty where there is neither.
+    """
+    direct = own_duels_sentence(own, first, second) if own else ""
+    others = same_rivals_sentence(same, first, second, rivals) if same else ""
+    verdicts = {one.verdict for one in (own, same) if one}
+    link = " It is the other way round against others: " if verdicts == {Verdict.FIRST, Verdict.SECOND} else " "
+    return f"{direct}{link}{others}" if direct and others else direct or others
+
+
 def same_rivals_sentence(found: Paired, first: str, second: str, rivals: int) -> str:
     """Say which of two is better against the rivals that both have met. first, second: their names."""
     same = "the same opponent" if rivals == 1 else f"the same {rivals} opponents"
-    gap = f"The difference is {_points(found.difference)}, from {found.results:,} matches."
+    own, other = _shares(found.first, found.second)
+    gap = f"The difference, {first} less {second}, is {_points(found.difference)}, from {found.results:,} matches."
     if found.verdict is Verdict.OPEN:
-        return (
-            f"No difference between {first} and {second} is shown yet: against {same} they scored {found.first:.0%} "
-            f"and {found.second:.0%} of the points. {gap}{_needed(found, 'match', 'matches')}"
-        )
-    better, worse, own, other = _ordered(found, first, second)
-    return (
-        f"{better} is better than {worse}: it scored {own:.0%} of the points against {same}, {worse} {other:.0%}. {gap}"
-    )
+        scored = f"both scored {own}" if own == other else f"{first} scored {own} and {second} {other}"
+        needed = _needed(found, "match", "matches")
+        return f"Against {same} no difference is shown yet: {scored} of the points. {gap}{needed}"
+    better, worse = (first, second) if found.verdict is Verdict.FIRST else (second, first)
+    if found.verdict is Verdict.SECOND:
+        own, other = other, own
+    return f"Against {same} {better} is better than {worse}: it scored {own} of the points, {worse} {other}. {gap}"
 
 
 def own_duels_sentence(found: Paired, first: str, second: str) -> str:
@@ -82,11 +94,23 @@ def _share(gap: Interval) -> str:
     return f"{value:.0%} (95% interval {low:.0%} to {high:.0%})"
 
 
+def _shares(first: float, second: float) -> tuple[str, str]:
+    """Write two shares of the points so that unequal ones look unequal."""
+    for digits in range(7):
+        own, other = f"{first:.{digits}%}", f"{second:.{digits}%}"
+        if own != other:
+            break
+    else:
+        own = other = f"{first:.0%}"
+    return own, other
+
+
 def _points(gap: Interval) -> str:
-    """Write a difference of shares, without its direction."""
-    low, high = sorted((gap.low, gap.high)) if gap.value >= 0 else sorted((-gap.low, -gap.high))
-    value, least, most = (number(round(100 * end, 1)) for end in (abs(gap.value), low, high))
-    return f"{value} percentage points (95% interval {least} to {most})"
+    """Write a difference of shares, with its sign, in as many digits as it needs."""
+    size = 100 * abs(gap.value)
+    digits = next((digits for digits in range(1, 6) if not size or round(size, digits)), 6)
+    value, low, high = (number(round(100 * end, digits)) for end in (gap.value, gap.low, gap.high))
+    return f"{value} percentage points (95% interval {low} to {high})"
 
 
 def _scores(gap: Interval) -> str:

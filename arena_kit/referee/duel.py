@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.machine.sockets import POLLIN, POLLOUT, Poll
 from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.deciding import Decided, EarlyEnd
 from arena_kit.referee.faults import PlayerFault, first_line
@@ -89,7 +89,7 @@ class Duel:
         for link in self.links:
             link.forgive_pause()
         begun = self._clock()
-        poll = select.poll()
+        poll = Poll()
         while not self.matches.are_over():
             self._fill()
             self._ask_whether_decided()
@@ -192,13 +192,13 @@ class Duel:
 
     # --- Events -------------------------------------------------------------------------------------------
 
-    def _wait(self, poll: select.poll) -> None:
+    def _wait(self, poll: Poll) -> None:
         """Wait for answers until the next deadline; act on those that arrive and on those that are late."""
         open_links = [link for link in self.links if link.is_open]
         by_descriptor = {}
         for link in open_links:
             by_descriptor[link.fileno()] = link
-            poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
+            poll.register(link.fileno(), POLLIN | (POLLOUT if link.wants_to_write else 0))
         deadlines = [link.deadline for link in open_links if link.deadline is not None]
         now = self._clock()
         seconds = max(0.0, min([POLL_SECONDS, *(deadline - now for deadline in deadlines)]))
@@ -210,7 +210,7 @@ class Duel:
         if self._stalls.was_stalled(seconds):
             # This process was stopped or had no core, which is not the players' time.
             self._forgive_pause()
-        ready = [by_descriptor[descriptor] for descriptor, event in events if event & ~select.POLLOUT]
+        ready = [by_descriptor[descriptor] for descriptor, event in events if event & ~POLLOUT]
         self._receive(ready)
         for link in ready:
             if link.broken is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Sequence
 
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import IllegalAction
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.errors import PlatformFault
+from arena_kit.machine.sockets import POLLIN, POLLOUT, Poll
 from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.episode import Episode, Failure
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
@@ -69,8 +69,8 @@ class Evaluation:
         self._cpu = link.cpu_seconds()
         begun = looked = self._clock()
         self._stalls = Stalls()
-        poll = select.poll()
-        poll.register(link.fileno(), select.POLLIN)
+        poll = Poll()
+        poll.register(link.fileno(), POLLIN)
         while self.failure is None and len(self.records) < len(self._seeds) and not self._is_enough:
             link.flush(ends_only=False)
             self._wait(poll)
@@ -97,19 +97,19 @@ class Evaluation:
             self._next += 1
             self.link.waiting.append(episode.start(self._next, place + 1, self._seeds[place]))
 
-    def _wait(self, poll: select.poll) -> None:
+    def _wait(self, poll: Poll) -> None:
         link = self.link
         deadline = link.deadline
         seconds = POLL_SECONDS if deadline is None else max(0.0, min(POLL_SECONDS, deadline - self._clock()))
         if link.wants_to_write:
-            poll.modify(link.fileno(), select.POLLIN | select.POLLOUT)
+            poll.modify(link.fileno(), POLLIN | POLLOUT)
         events = poll.poll(seconds * 1000)
         if self._stalls.was_stalled(seconds):
             # This process was stopped or had no core, which is not the player's time.
             link.forgive_pause()
         if link.wants_to_write:
-            poll.modify(link.fileno(), select.POLLIN)
-        if any(event & ~select.POLLOUT for _, event in events):
+            poll.modify(link.fileno(), POLLIN)
+        if any(event & ~POLLOUT for _, event in events):
             self._receive()
         # This check also follows a read, because the bytes read may be only a part of an answer.
         deadline = link.deadline
@@ -205,7 +205,7 @@ class Evaluation:
             raise PlatformFault("The evaluation took too long for a reason other than its player.", code="too_slow")
         self._fail(PlayerFault.EVALUATION_TIME, None)
 
-    def _say_goodbye(self, poll: select.poll) -> None:
+    def _say_goodbye(self, poll: Poll) -> None:
         """Wait for the last `end()` calls, for at most the time of a move and never beyond a trial's end."""
         link, until = self.link, self._clock() + self._limits.move_seconds
         until = until if self._trial_until is None else min(until, self._trial_until)

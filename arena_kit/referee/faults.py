@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
+from arena_kit.older import StrEnum
 from arena_kit.text import plain_text
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import select
 import socket
 from collections import deque
 from collections.abc import Callable
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.machine.sockets import POLLIN, Poll
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import (
@@ -154,8 +154,8 @@ class PlayerLink:
 
     def can_read(self, seconds: float = 0.05) -> bool:
         """Wait for an answer for at most `seconds`; return whether there is one."""
-        poll = select.poll()
-        poll.register(self.fileno(), select.POLLIN)
+        poll = Poll()
+        poll.register(self.fileno(), POLLIN)
         return bool(poll.poll(seconds * 1000))
 
     def keep_trace(self, match: int, text: str) -> None:

@@ -10,9 +10,9 @@ import math
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from arena_kit.older import StrEnum
 from arena_kit.sandbox.base import Sandbox
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch, ScriptLimits, plain_output

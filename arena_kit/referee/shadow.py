@@ -6,7 +6,6 @@ The player sees what the recorded player saw, move by move; the recorded actions
 from __future__ import annotations
 
 import contextlib
-import select
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from arena_kit.environment.openings_key import in_words
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.errors import PlatformFault
+from arena_kit.machine.sockets import POLLIN, POLLOUT, Poll
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match
@@ -142,15 +142,15 @@ class _Shadow:
         link = self._link
         link.waiting.append(question)
         link.flush()
-        poll = select.poll()
+        poll = Poll()
         while True:
             deadline = link.deadline
             left = POLL_SECONDS if deadline is None else max(0.0, min(POLL_SECONDS, deadline - self._clock()))
-            poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
+            poll.register(link.fileno(), POLLIN | (POLLOUT if link.wants_to_write else 0))
             events = poll.poll(left * 1000)
-            if events and events[0][1] & select.POLLOUT:
+            if events and events[0][1] & POLLOUT:
                 link.flush()
-            if events and events[0][1] & ~select.POLLOUT:
+            if events and events[0][1] & ~POLLOUT:
                 _, answers = link.receive()
                 if answers:
                     return answers[0][1]

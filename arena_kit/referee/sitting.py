@@ -7,13 +7,13 @@ been made already are read and not played.
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.machine.sockets import POLLIN, POLLOUT, Poll
 from arena_kit.referee.faults import PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match
@@ -181,12 +181,12 @@ class Sitting:
     def _listen(self, seconds: float) -> None:
         """Wait for the player's answers and act on them. Raises PlayerLost."""
         link = self.link
-        poll = select.poll()
-        poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
+        poll = Poll()
+        poll.register(link.fileno(), POLLIN | (POLLOUT if link.wants_to_write else 0))
         events = poll.poll(seconds * 1000)
         if self._stalls.was_stalled(seconds):
             link.forgive_pause()
-        if any(event & ~select.POLLOUT for _, event in events):
+        if any(event & ~POLLOUT for _, event in events):
             took, answers = link.receive()
             for question, answer in answers:
                 self._answer(question, answer, took)

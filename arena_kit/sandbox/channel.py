@@ -5,29 +5,33 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from arena_kit.folders import OwnFolder, remove_abandoned
 from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.cores import own_folder
 
 PREFIX = "c-"
 POLL_SECONDS = 0.02
+MOST_PATH = 103
+"""The most bytes of a socket's path that macOS takes; Linux takes 107."""
+MOST_NAME = len("/c-12345678/wire-123456.sock")
 LOOK_SECONDS = 0.2
 """Seconds between two checks whether the container that should connect still runs."""
 
 
-def own_folder(path: Path) -> None:
-    """Make a folder that only this user and root can write to. Raises SandboxError when others own or can write it."""
-    path.mkdir(mode=0o711, parents=True, exist_ok=True)
-    status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
-        raise SandboxError(
-            f"{path} belongs to another user, or other users can write to it. Remove it, or set CHANNEL_DIR.",
-            code="channel_failed",
-        )
+def short_folder(parent: Path) -> Path:
+    """Return the folder, or a short one of this user if the paths of sockets in this one would be too long.
+
+    Folders for temporary files are long on macOS, and in builds and tests everywhere.
+    """
+    if len(os.fsencode(parent.absolute())) + MOST_NAME <= MOST_PATH:
+        return parent
+    short = Path("/tmp") / f"arena-{os.getuid()}"  # noqa: S108  (`own_folder` refuses one of another user)
+    remove_abandoned(short, PREFIX)
+    return short
 
 
 class Listener:

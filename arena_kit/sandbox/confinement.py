@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from arena_kit.older import SAFE_PATH
 from arena_kit.sandbox.startup import FIRST_PLAYER_UID
 
 
@@ -47,7 +48,7 @@ def as_user(uid: int) -> tuple[str, ...]:
 def _starts(command: tuple[str, ...]) -> bool:
     """Return whether the player server's interpreter works behind a command prefix."""
     probe = subprocess.run(
-        [*namespace_command(), *command, sys.executable, "-s", "-P", "-c", "import ctypes, array"],
+        [*namespace_command(), *command, sys.executable, "-s", *SAFE_PATH, "-c", "import ctypes, array"],
         capture_output=True,
         cwd="/",
         timeout=60,

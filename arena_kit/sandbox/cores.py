@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from arena_kit.sandbox.channel import own_folder
+from arena_kit.machine import files, processes
+from arena_kit.sandbox.base import SandboxError
+
+
+def own_folder(path: Path) -> None:
+    """Make a folder that only this user and root can write to. Raises SandboxError when others own or can write it."""
+    path.mkdir(mode=0o711, parents=True, exist_ok=True)
+    status = path.lstat()
+    is_foreign = status.st_uid != 0 and files.is_of_another(status)
+    if not stat.S_ISDIR(status.st_mode) or is_foreign or files.is_open_to_others(status, 0o022):
+        raise SandboxError(
+            f"{path} belongs to another user, or other users can write to it. Remove it, or set CHANNEL_DIR.",
+            code="channel_failed",
+        )
 
 
 class Core:
@@ -28,19 +41,16 @@ def reserve_core(folder: Path) -> Core | None:
 
     folder: the folder of the lock files, shared by all workers of the host.
     """
-    if not hasattr(os, "sched_getaffinity"):
+    allowed = processes.allowed_cores()
+    if not allowed:
         return None
     own_folder(folder)
-    allowed = os.sched_getaffinity(0)
     for core in sorted(allowed) if len(allowed) > 1 else ():
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | files.NO_FOLLOW
         lock = os.fdopen(os.open(folder / f"core-{core}.lock", flags, 0o600), "r+")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            continue
-        return Core(core, lock)
+        if files.lock(lock.fileno()):
+            return Core(core, lock)
+        lock.close()
     return None
 
 
@@ -50,12 +60,12 @@ def pinned(core: Core | None) -> Iterator[int | None]:
     if core is None:
         yield None
         return
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core.number})
+    allowed = processes.allowed_cores()
+    processes.run_on({core.number})
     try:
         yield core.number
     finally:
-        os.sched_setaffinity(0, allowed)
+        processes.run_on(allowed)
 
 
 @contextlib.contextmanager

@@ -22,12 +22,14 @@ from docker.types import Mount
 
 from arena_kit.image.container import ulimits
 from arena_kit.image.engine import connect
+from arena_kit.machine.processes import allowed_cores
 from arena_kit.sandbox.base import Container, Launch, SandboxError, SandboxUnavailable
-from arena_kit.sandbox.channel import Channel
+from arena_kit.sandbox.channel import Channel, short_folder
 from arena_kit.sandbox.docker_box import CPU_SHARES, LEAST_CPU_SHARES, DockerBox, container_remove, engine_errors
-from arena_kit.sandbox.host import PlayerHost, slot_once
+from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
+from arena_kit.sandbox.slots import slot_once
 from arena_kit.sandbox.startup import (
     MODEL_SOCKET,
     PLAYER_ENVIRONMENT,
@@ -71,7 +73,7 @@ class DockerSandbox:
 
     def __init__(self, *, base_image: str, channel_dir: Path, runtime: str = "runc", cgroup_parent: str = "") -> None:
         """cgroup_parent: control group with limits for all players of this host together; "" for the engine's own."""
-        self._base_image, self._runtime, self._channel_dir = base_image, runtime, channel_dir
+        self._base_image, self._runtime, self._channel_dir = base_image, runtime, short_folder(channel_dir)
         self._cgroup_parent = cgroup_parent
 
     @functools.cached_property
@@ -159,7 +161,7 @@ class DockerSandbox:
             options["cpu_shares"] = BACKGROUND_CPU_SHARES
             if is_pinned:
                 options["cpuset_cpus"] = ",".join(
-                    str(core) for core in sorted(os.sched_getaffinity(0)) if core != launch.core
+                    str(core) for core in sorted(allowed_cores()) if core != launch.core
                 ) or str(launch.core)
         # A pinned container is limited to one core already, and a quota would only add pauses.
         if not is_pinned or limits.cpu_count < 1:

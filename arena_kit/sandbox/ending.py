@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from arena_kit.older import StrEnum
 
 
 class Ending(StrEnum):

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from arena_kit.errors import PlatformFault
-from arena_kit.sandbox.base import EXIT_SECONDS, Host, Launch, PlayerDidNotStart, SandboxError
+from arena_kit.sandbox.base import Launch, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.channel import Channel, Listener
 from arena_kit.sandbox.control import Control
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.scripts import plain_output
+from arena_kit.sandbox.slots import EndedProcess, PlayerSlot
 from arena_kit.text import plain_text
 
 logger = logging.getLogger(__name__)
@@ -49,14 +47,6 @@ class Box(Protocol):
 
     def remove(self) -> None:
         """Kill everything in it and remove it. May be called twice."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndedProcess:
-    """How a duel's process ended, according to the supervisor, and the player's output."""
-
-    ending: Ending
-    log: str
 
 
 class PlayerHost:
@@ -135,6 +125,16 @@ class PlayerHost:
         if message is None and self._control.is_open:
             return None
         return self._gone()
+
+    @property
+    def container_id(self) -> str:
+        return self.box.id
+
+    def raise_if_paused(self) -> None:
+        self.box.raise_if_paused()
+
+    def cpu_seconds(self) -> float | None:
+        return self.box.cpu_seconds()
 
     def throttle(self) -> None:
         """Give the player the processor only while no other process needs it, for the rest of the container's life."""
@@ -223,63 +223,3 @@ class PlayerHost:
     def _text(self, printed: object) -> str:
         """Return output as plain text, within the log's limit and room for the mark of a cut."""
         return plain_output(str(printed))[: self._limits.log_limit_bytes + 256]
-
-
-class PlayerSlot:
-    """A player's process for one duel."""
-
-    on_close: Callable[[Host], None]
-    """Called with the container when the duel is over."""
-
-    def __init__(self, host: PlayerHost, wire: socket.socket) -> None:
-        self._host, self.wire = host, wire
-        self._ended: EndedProcess | None = None
-        self._is_closed = False
-        self.on_close = lambda host: host.close()
-
-    @property
-    def why_cold(self) -> str:
-        return self._host.why_cold
-
-    @property
-    def container_id(self) -> str:
-        return self._host.box.id
-
-    def ending(self) -> Ending:
-        if self._ended is None:
-            self._ended = self._host.ended(wait_seconds=EXIT_SECONDS)
-        return Ending.RUNNING if self._ended is None else self._ended.ending
-
-    def raise_if_paused(self) -> None:
-        self._host.box.raise_if_paused()
-
-    def log(self) -> str:
-        return "" if self._ended is None else self._ended.log
-
-    def cpu_seconds(self) -> float | None:
-        return self._host.box.cpu_seconds()
-
-    def throttle(self) -> None:
-        self._host.throttle()
-
-    def close(self) -> None:
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self.wire.close()
-        try:
-            if self._ended is None:
-                # An error does not matter here: callers ask who was at fault before they close the slot.
-                with contextlib.suppress(PlatformFault):
-                    self._ended = self._host.stand()
-        finally:
-            self.on_close(self._host)
-
-
-def slot_once(host: PlayerHost) -> PlayerSlot:
-    """Return a slot in a container that is used for one duel only. Raises SandboxError and PlayerDidNotStart."""
-    try:
-        return host.slot()
-    except BaseException:
-        host.close()
-        raise

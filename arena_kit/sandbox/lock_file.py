@@ -8,7 +8,7 @@ import os
 import uuid
 from pathlib import Path
 
-from arena_kit.sandbox.channel import own_folder
+from arena_kit.sandbox.cores import own_folder
 
 PREFIX, SUFFIX = "worker-", ".lock"
 UNNAMED = f".{'[0-9a-f]' * 32}"

@@ -12,12 +12,12 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from arena_kit.older import SAFE_PATH
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
-from arena_kit.sandbox.channel import Channel
+from arena_kit.sandbox.channel import Channel, short_folder
 from arena_kit.sandbox.confinement import (
     as_user,
     hand_over,
@@ -27,15 +27,17 @@ from arena_kit.sandbox.confinement import (
     power_command,
 )
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.host import PlayerHost, slot_once
+from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.labelled import LABELS, MARK, kill_all, label_variable, labelled_folders, labelled_processes
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
+from arena_kit.sandbox.slots import slot_once
 from arena_kit.sandbox.startup import (
     MODEL_SOCKET,
     PLAYER_ENVIRONMENT,
     PLAYER_SERVER,
     copy_server,
+    interpreter,
     player_folder,
     player_uid,
 )
@@ -50,7 +52,7 @@ class ProcessSandbox:
     name = "process"
 
     def __init__(self, channel_dir: Path) -> None:
-        self._channel_dir = channel_dir
+        self._channel_dir = short_folder(channel_dir)
 
     def check(self) -> None:
         if not hasattr(os, "fork"):
@@ -148,13 +150,15 @@ class ProcessBox:
             **{label_variable(label): value for label, value in launch.labels.items()},
         }
         powers, packages = power_command(), launch.packages
+        python, variables = interpreter()
+        environment |= variables
         if has_own_users():
             uid = player_uid(launch.name)
             powers += as_user(uid)
             folder = hand_over(folder, home, uid)
             packages = str(packages_for_others(Path(packages), home)) if packages else ""
         command = [
-            *namespace_command(), *powers, sys.executable, "-s", "-P", str(server / "start.py"),
+            *namespace_command(), *powers, *python, *SAFE_PATH, str(server / "start.py"),
             *arguments(channel_folder, folder, home), "--packages", packages,
         ]  # fmt: skip
         self._process = subprocess.Popen(

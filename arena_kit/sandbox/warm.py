@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import threading
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena_kit.environment.spec import Limits
+from arena_kit.machine.processes import allowed_cores, run_on
 from arena_kit.sandbox.base import Host, Launch, PlayerDidNotStart, Sandbox, SandboxError, Slot
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class WarmPlayers:
         """Containers whose removal failed; `close_idle` tries again."""
         self._is_closed = False
         # The helpers must not inherit a thread's pinning to a core, or they would compete with the duel there.
-        self._helpers = ThreadPoolExecutor(2, "warm-players", initializer=_unpin, initargs=(_all_cores(),))
+        self._helpers = ThreadPoolExecutor(2, "warm-players", initializer=run_on, initargs=(allowed_cores(),))
         self._closing = threading.Event()
         if capacity:
             threading.Thread(target=self._look_after, name="warm-janitor", daemon=True).start()
@@ -223,12 +223,3 @@ def _memory_is_free() -> bool:
         return figures["MemAvailable"] > KEPT_MEMORY_FRACTION * figures["MemTotal"]
     except (OSError, KeyError, ValueError, IndexError):
         return True
-
-
-def _all_cores() -> set[int] | None:
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-
-
-def _unpin(cores: set[int] | None) -> None:
-    if cores:
-        os.sched_setaffinity(0, cores)

@@ -44,7 +44,7 @@ def test_a_kit_passes_the_checks_of_an_upload(spec: EnvironmentSpec, kit: str) -
     sources = {name: content for name, content in files.items() if name.endswith(".py")}
     assert warnings_of(sources, has_requirements=False, python=(3, 11)) == []
     readme = files["README.md"].decode()
-    assert f"arena check my_agent --environment {spec.slug} --sandbox process" in readme
+    assert f"arena check my_agent --environment {spec.slug}" in readme
     assert "arena submit my_agent" in readme
     assert not [name for name, content in files.items() if b"$environment" in content or b"$name" in content]
 
@@ -188,7 +188,7 @@ def test_the_command_makes_a_folder_and_says_what_comes_next(
     monkeypatch.chdir(tmp_path)
     assert main(["new", "mine/", "--environment", "tic-tac-toe", "--kit", "minimax"]) == 0
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {"player.py", "README.md"}
-    assert "arena check mine --environment tic-tac-toe --sandbox process" in capsys.readouterr().err
+    assert "arena check mine --environment tic-tac-toe" in capsys.readouterr().err
 
 
 def test_the_command_says_what_it_made_as_json(
@@ -199,7 +199,7 @@ def test_the_command_says_what_it_made_as_json(
     made = json.loads(capsys.readouterr().out)
     assert (made["folder"], made["environment"], made["kit"]) == ("mine", get_spec("tic-tac-toe").id, "minimax")
     assert {*made["files"]} == {path.name for path in (tmp_path / "mine").iterdir()}
-    assert made["next"][0] == "arena check mine --environment tic-tac-toe --sandbox process"
+    assert made["next"][0] == "arena check mine --environment tic-tac-toe"
     assert main(["new", "mine", "--environment", "tic-tac-toe", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["code"] == "bad_arguments"
 
@@ -214,7 +214,7 @@ def test_a_kit_for_an_organisers_environment_says_where_its_rules_are(
         words = ["--environment", "heap", "--environments", "own", "--kit", "q-learning"]
         assert main(["new", "mine", *words]) == 0
         readme = (tmp_path / "mine" / "README.md").read_text()
-        assert "```\narena check mine --environment heap --environments own --sandbox process\n" in readme
+        assert "```\narena check mine --environment heap --environments own\n" in readme
         assert "arena play mine mine --environment heap --environments own --matches 20" in readme
         assert 'ENVIRONMENTS = "own"\n' in (tmp_path / "mine" / "train.py").read_text()
         _, info = arena_kit.make("heap", "random", environments="own").reset(seed=1)
@@ -223,7 +223,7 @@ def test_a_kit_for_an_organisers_environment_says_where_its_rules_are(
             arena_kit.make("heap", environments="nowhere")
         # On the site the folder is not yet at the participant's home.
         fetched = kit_files(get_spec("heap"), "random", "mine")["README.md"].decode()
-        assert "```\narena pull heap\narena check mine --environment heap --environments environments --s" in fetched
+        assert "```\narena pull heap\narena check mine --environment heap --environments environments\n" in fetched
 
 
 def test_an_existing_folder_is_never_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

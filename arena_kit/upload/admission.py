@@ -9,7 +9,7 @@ from arena_kit.upload.archive import ArchiveReport, inspect_archive, inspect_con
 from arena_kit.upload.compiling import check_python_compiles
 from arena_kit.upload.inspection import inspect_apart
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
-from arena_kit.upload.zip_safety import ArchiveRefused
+from arena_kit.upload.zip_safety import ArchiveRefused, check_portable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def contents_admit(
     whether the site takes players as container images.
     """
     report = inspect_contents(file)
+    check_portable(report.names)
     if report.is_image and not is_script and not takes_images:
         raise ArchiveRefused(
             f"{environment} takes no container images here: the zip needs player.py at its root.",

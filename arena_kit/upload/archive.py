@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import zipfile
 from collections.abc import Sequence
@@ -9,12 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from arena_kit.machine import files
+from arena_kit.machine.processes import WINDOWS
 from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT
 from arena_kit.upload.kinds import is_archive, is_compiled, is_unreadable
 from arena_kit.upload.zip_safety import (
     LIMITS,
     ArchiveLimits,
     ArchiveRefused,
+    check_portable,
     check_table,
     content,
     open_zip,
@@ -108,6 +112,8 @@ def unpack_archive(
 ) -> ArchiveReport:
     """Check an archive, then unpack it into an empty folder, without compiled Python. Raises ArchiveRefused."""
     report = inspect_archive(file, limits, needs_entry_point=needs_entry_point)
+    if WINDOWS:
+        check_portable(report.names)
     archive = open_zip(file, limits)
     folder.mkdir(parents=True, exist_ok=True)
     for entry in archive.infolist():
@@ -117,11 +123,11 @@ def unpack_archive(
         if entry.is_dir():
             _make_folders(folder, [*parents, name])
             continue
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | files.NO_FOLLOW
         target = os.open(_make_folders(folder, parents) / name, flags, 0o644)
         with os.fdopen(target, "wb") as output:
             # The player runs as another user: the mode must not depend on this process's umask.
-            os.fchmod(target, 0o644)
+            files.mode_set(target, 0o644)
             for data in content(archive, entry, limits):
                 output.write(data)
     return report
@@ -133,10 +139,17 @@ def read_text(file: IO[bytes], name: str, limits: ArchiveLimits = LIMITS) -> str
         data = entry.read(limits.text_bytes + 1)
     if len(data) > limits.text_bytes:
         raise ArchiveRefused(f"{name} is larger than {limits.text_bytes // 1024} KiB.", code="text_too_large")
+    return decoded(data, name)
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Return the text of a file in UTF-8. Raises ArchiveRefused."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise ArchiveRefused(f"{name} is not UTF-8 text.", code="not_utf8") from None
+        how = f" PowerShell wrote it as UTF-16: write it anew with | Out-File -Encoding utf8 {name}"
+        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        raise ArchiveRefused(f"{name} is not UTF-8 text.{how if is_utf16 else ''}", code="not_utf8") from None
 
 
 def _make_folders(root: Path, parts: list[str]) -> Path:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import IO, Any
 
+from arena_kit.machine.processes import child_variables
 from arena_kit.upload.pythons import Version
 from arena_kit.upload.source_program import DAMAGED, REFUSED
 from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveLimits, ArchiveRefused
@@ -24,12 +26,13 @@ PATIENCE_SECONDS = 60
 
 def check_python_compiles(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> None:
     """Compile every .py file in a limited process of its own. Raises ArchiveRefused when that fails."""
-    with tempfile.NamedTemporaryFile(suffix=".zip") as copy:
+    # A file of its own that is closed again: Windows lets no other process open one that is still held.
+    with tempfile.TemporaryDirectory(prefix="arena-compiled-") as folder:
+        copy = Path(folder) / "copy.zip"
         file.seek(0)
-        while data := file.read(READ_BYTES):
-            copy.write(data)
-        copy.flush()
-        _program(copy.name, limits)
+        with copy.open("wb") as target:
+            shutil.copyfileobj(file, target, READ_BYTES)
+        _program(str(copy), limits)
 
 
 def sources_read(
@@ -53,7 +56,7 @@ def _program(path: str, limits: ArchiveLimits, *wanted: str) -> bytes:
     """Run the program; return what it prints after it has compiled the files. Raises ArchiveRefused."""
     seconds = 2 * limits.compile_seconds + (PATIENCE_SECONDS if wanted else 0)
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(ROOT), path, str(limits.compile_seconds), *wanted]
-    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+    environment = child_variables({})
     try:
         done = subprocess.run(command, capture_output=True, timeout=seconds, env=environment, check=False)
     except subprocess.TimeoutExpired as late:

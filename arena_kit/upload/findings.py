@@ -16,7 +16,7 @@ from arena_kit.upload.archive import inspect_archive, inspect_contents, read_tex
 from arena_kit.upload.compiling import sources_read
 from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
-from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused
+from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused, check_portable
 
 THIS_PYTHON: tuple[Version, ...] = ((sys.version_info.major, sys.version_info.minor),)
 NOT_COMPILED = "The files are first compiled when the version is validated: they are for Python {}, and this is {}."
@@ -76,6 +76,7 @@ def archive_findings(
     """
     try:
         report = (inspect_archive if is_whole else inspect_contents)(file, limits)
+        check_portable(report.names)
     except ArchiveRefused as refusal:
         return Findings((_error(refusal),))
     errors: list[Finding] = []

@@ -8,12 +8,10 @@ another; within an arena requests take turns in the order in which they came, an
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
-import resource
-import signal
+import shutil
 import stat
 import subprocess
 import sys
@@ -21,10 +19,11 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
+from arena_kit.machine import files, processes
+from arena_kit.older import SAFE_PATH, StrEnum
 from arena_kit.upload.findings import THIS_PYTHON, Findings, archive_findings
 from arena_kit.upload.pythons import Version, read_version
 from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveRefused
@@ -121,10 +120,10 @@ def findings_apart(
 
 def _locks() -> Path:
     """Return the folder of the lock files, shared by all processes of this user on this machine. Raises OSError."""
-    folder = Path(tempfile.gettempdir()) / f"arena-inspections-{os.getuid()}"
+    folder = files.temporary_of_user("arena-inspections")
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    if not stat.S_ISDIR(found.st_mode) or files.is_of_another(found):
         raise PermissionError(f"{folder} belongs to another user.")
     return folder
 
@@ -159,9 +158,8 @@ def _lock_one(folder: Path, names: list[str], held: contextlib.ExitStack, *, unt
     """Lock one of the files until `held` is closed; return whether that worked. until: of the monotonic clock."""
     while True:
         for name in names:
-            lock = held.enter_context((folder / name).open("wb"))
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = held.enter_context((folder / name).open("ab"))
+            if files.lock(lock.fileno()):
                 return True
             lock.close()
         if time.monotonic() > until:
@@ -178,15 +176,15 @@ def _inspect(
     """
     root = Path(__file__).resolve().parents[__name__.count(".")]
     with (
-        _with_descriptor(file) as archive,
+        _openable(file) as (archive, path),
         subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", __name__, *arguments],
+            [sys.executable, *SAFE_PATH, "-s", "-m", __name__, path, *arguments],
             stdin=archive,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(root)},
-            start_new_session=True,
+            env=processes.child_variables({"PYTHONPATH": str(root)}),
+            **processes.apart(),
         ) as child,
     ):
         try:
@@ -196,7 +194,7 @@ def _inspect(
         finally:
             if child.poll() is None:
                 # The whole group, because the process may have started a compiler.
-                os.killpg(child.pid, signal.SIGKILL)
+                processes.tree_end(child)
     # Any other status comes from a limit of the process or of this machine; the build decides then.
     return Findings.of(json.loads(said)) if child.returncode == INSPECTED else None
 
@@ -205,42 +203,37 @@ def _said(child: subprocess.Popen[bytes], prompt_seconds: float, most_seconds: f
     """Return what an inspection prints; it has less priority after `prompt_seconds`. Raises TimeoutExpired."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         return child.communicate(timeout=prompt_seconds)[0]
-    with contextlib.suppress(ProcessLookupError):
-        os.setpriority(os.PRIO_PGRP, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+    processes.step_back(child, NICENESS)
     return child.communicate(timeout=most_seconds - prompt_seconds)[0]
 
 
 @contextlib.contextmanager
-def _with_descriptor(file: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Yield the file, or a copy of it when the file has no descriptor that a process can inherit."""
+def _openable(file: IO[bytes]) -> Iterator[tuple[IO[bytes], str]]:
+    """Yield the file, or a copy of it, that a process can inherit, and the path by which that process can open it."""
     with contextlib.ExitStack() as stack:
         file.seek(0)
+        path = files.STDIN_PATH
         try:
-            file.fileno()
+            has_descriptor = file.fileno() >= 0
         except (OSError, AttributeError):
-            copy = stack.enter_context(tempfile.TemporaryFile())
-            while data := file.read(READ_BYTES):
-                copy.write(data)
-            copy.flush()
-            copy.seek(0)
-            file = copy
-        yield file
+            has_descriptor = False
+        if not (has_descriptor and path):
+            copy = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="arena-inspected-"))) / "copy.zip"
+            with copy.open("wb") as target:
+                shutil.copyfileobj(file, target, READ_BYTES)
+            file, path = stack.enter_context(copy.open("rb")), path or str(copy)
+        yield file, path
 
 
 def _main() -> int:
     """Inspect the archive at standard input and print what is found as one line of JSON."""
-    limits = (
-        (resource.RLIMIT_CPU, LIMITS.compile_seconds),
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    )
-    for kind, value in limits:
-        resource.setrlimit(kind, (value, value))
-    words = sys.argv[1:]
+    limits = {"CPU": LIMITS.compile_seconds, "AS": MEMORY_BYTES, "FSIZE": 0, "CORE": 0}
+    for name, most in limits.items():
+        processes.limit(name, most)
+    path, *words = sys.argv[1:]
     pythons = [version for version in map(read_version, words) if version is not None]
     found = archive_findings(
-        sys.stdin.buffer, "/dev/stdin", warns="--warn" in words, is_whole="--whole" in words, pythons=pythons
+        sys.stdin.buffer, path, warns="--warn" in words, is_whole="--whole" in words, pythons=pythons
     )
     sys.stdout.write(json.dumps(found.as_json()))
     return INSPECTED

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from arena_kit.older import tomllib
 from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.conda import PYTHON, parse, pip_version
 from arena_kit.upload.requirements import read_yaml

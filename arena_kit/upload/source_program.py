@@ -7,11 +7,13 @@ hostile source. It uses the standard library only, so that it starts quickly.
 from __future__ import annotations
 
 import json
-import resource
 import sys
+import time
 import warnings
 import zipfile
 import zlib
+
+from arena_kit.machine.processes import limit
 
 MEMORY_BYTES = 1 << 30
 WARNING_SECONDS = 3
@@ -29,10 +31,8 @@ def main() -> int:
     """
     path, seconds, *wanted = sys.argv[1:]
     most = int(seconds)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_AS, MEMORY_BYTES)
-    _limit(resource.RLIMIT_CPU, most)
+    for name, value in {"FSIZE": 0, "CORE": 0, "AS": MEMORY_BYTES, "CPU": most}.items():
+        limit(name, value, for_good=False)
     warnings.simplefilter("ignore")
     with zipfile.ZipFile(path) as archive:
         # Finder's zips hold a data file of its own beside each file, with the same ending.
@@ -48,16 +48,9 @@ def main() -> int:
         sys.stdout.write("true\n")
         sys.stdout.flush()
         if wanted:
-            used = resource.getrusage(resource.RUSAGE_SELF)
-            _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + WARNING_SECONDS + 1)
+            limit("CPU", int(time.process_time()) + WARNING_SECONDS + 1, for_good=False)
             return _warn({name: archive.read(name) for name in names}, *wanted)
     return 0
-
-
-def _limit(kind: int, value: int) -> None:
-    """Set a limit, as far as the process that started this one allows; it can be set again."""
-    _, most = resource.getrlimit(kind)
-    resource.setrlimit(kind, (value if most == resource.RLIM_INFINITY else min(value, most), most))
 
 
 def _wrong(name: str, source: bytes) -> tuple[str, int | None, str] | None:

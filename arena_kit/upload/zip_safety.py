@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import struct
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO
@@ -59,6 +60,9 @@ class ArchiveLimits:
 
 
 LIMITS = ArchiveLimits()
+_NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]|[. ]$')
+_DEVICES = frozenset(("CON", "PRN", "AUX", "NUL", *(f"{name}{n}" for name in ("COM", "LPT") for n in range(1, 10))))
+"""Names that stand for devices in every folder of Windows, whatever their ending."""
 
 
 def printable(name: str) -> str:
@@ -97,6 +101,18 @@ def check_table(archive: zipfile.ZipFile, limits: ArchiveLimits) -> int:
     for entry in entries:
         _check_entry(entry, limits)
     return claimed
+
+
+def check_portable(names: Iterable[str]) -> None:
+    """Raise ArchiveRefused for a name that Windows cannot hold, where the version could never be pulled or played."""
+    for name in names:
+        for part in name.rstrip("/").split("/"):
+            if _NOT_ON_WINDOWS.search(part) or part.partition(".")[0].rstrip().upper() in _DEVICES:
+                raise ArchiveRefused(
+                    f"Windows cannot hold a file named {printable(name)}. Rename it: without < > : | ? * and quotes, "
+                    "without a dot or blank at the end, and not as a device such as CON, AUX or NUL.",
+                    code="name_not_portable",
+                )
 
 
 def unpacked_size(archive: zipfile.ZipFile, limits: ArchiveLimits) -> int:

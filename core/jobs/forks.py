@@ -7,6 +7,9 @@ import multiprocessing
 import os
 import signal
 import subprocess
+import sys
+import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import IO
@@ -14,6 +17,7 @@ from typing import IO
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SIGNAL_AT_PARENTS_END = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
+_LOOK_SECONDS = 1.0
 
 
 def end_with_parent() -> None:
@@ -21,7 +25,16 @@ def end_with_parent() -> None:
 
     A parent with several threads can send the signal several times.
     """
-    ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGTERM)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGTERM)
+    else:
+        threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 class Fork:

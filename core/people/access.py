@@ -28,6 +28,7 @@ from core.notices.services import notify
 from core.people.second_factor_selectors import has_second_factor
 from core.people.sessions import session_note
 
+BY_ORGANISER = "An organiser did this; ask them if you wonder why."
 ADVICE = "If it was not you, choose a new password at once, look at your passkeys and tokens, and tell the organisers."
 FACTORS = {Authenticator.Type.TOTP: "An authenticator app", Authenticator.Type.WEBAUTHN: "A passkey"}
 """Recovery codes come and go with these; only new ones are told of."""
@@ -40,7 +41,9 @@ def access_changed(*, user: User, title: str, keeps_tokens: bool = False) -> Non
     with transaction.atomic():
         count = access_end(user=user, keeps_tokens=keeps_tokens)
         tokens = f" Your API tokens ({count}) are revoked." if count else ""
-        access_told(user=user, title=title, text=f"{title}. You are logged out everywhere else.{tokens} {ADVICE}")
+        access_told(
+            user=user, title=title, text=f"{title}. You are logged out everywhere else.{tokens} {_advice(user)}"
+        )
 
 
 def access_end(*, user: User, keeps_tokens: bool = False, heeds_box: bool = True) -> int:
@@ -91,10 +94,17 @@ def account_lock(*, user: User) -> None:
         raise Refused("Your account has changed in the meantime. Log in again, then try once more.")
 
 
-def access_told(*, user: User, title: str, text: str = "") -> None:
-    """Tell an account's owner what happened to it. title: a sentence without its full stop."""
-    text = text or f"{title}. {ADVICE}"
-    notify(user=user, kind=NoticeKind.ACCESS, title=title, text=text, address=page("sessions"))
+def access_told(*, user: User, title: str, text: str = "", address: str = "") -> None:
+    """Tell an account's owner what happened to it. title: a sentence without its full stop. address: of a page."""
+    text = text or f"{title}. {_advice(user)}"
+    notify(user=user, kind=NoticeKind.ACCESS, title=title, text=text, address=address or page("sessions"))
+
+
+def _advice(user: User) -> str:
+    """Return what an owner should do about a change: nothing, or ask, when another person has logged in and made it."""
+    request: HttpRequest | None = context.request
+    by = request.user if request is not None else None
+    return BY_ORGANISER if isinstance(by, User) and by.pk != user.pk else ADVICE
 
 
 @receiver((password_changed, password_set, password_reset))

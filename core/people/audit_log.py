@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
-from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
@@ -80,28 +78,20 @@ def account_note(
     request: HttpRequest, user: User | None, action: str, *, method: str = "", is_known: bool = True
 ) -> None:
     """Note what happens to an account in the site's log and for its owner. Arguments as of `account_record`."""
-    address = client_address(request.META)
-    about = {"account": user.pk if user else None, "login_by": method, "outcome": "done" if is_known else "refused"}
-    logger.info("Account: %s", action, extra={**about, "address": address})
+    account_log(request, user, action, method=method, is_known=is_known)
     if user is not None:
-        device = storable(request.META.get("HTTP_USER_AGENT", ""))[:DEVICE_LIMIT]
+        address, device = client_address(request.META), storable(request.META.get("HTTP_USER_AGENT", ""))[:DEVICE_LIMIT]
         AccountEvent.objects.create(
             user=user, action=action, method=method, is_refused=not is_known, address=address, device=device
         )
 
 
-@contextmanager
-def acting(
-    request: HttpRequest, *, owner_id: int | None, action: str, row: Model, channel: AuditEntry.Channel
-) -> Iterator[None]:
-    """Do something to a person's thing in one transaction with its entry in the audit log; one's own needs no entry.
-
-    owner_id: whose thing it is; None for what belongs to all.
-    """
-    with transaction.atomic():
-        yield
-        if owner_id is None or owner_id != request.user.pk:
-            audit_record(operator=operator_of(request, channel), action=action, row=row)
+def account_log(
+    request: HttpRequest, user: User | None, action: str, *, method: str = "", is_known: bool = True
+) -> None:
+    """Write a line about an account into the site's log. Arguments as of `account_record`."""
+    about = {"account": user.pk if user else None, "login_by": method, "outcome": "done" if is_known else "refused"}
+    logger.info("Account: %s", action, extra={**about, "address": client_address(request.META)})
 
 
 def audit_record(

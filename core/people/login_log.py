@@ -8,13 +8,13 @@ from typing import Any
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.core import context
 from allauth.socialaccount.models import SocialAccount
-from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
 from core.models import AccountEvent, User
-from core.people.audit_log import account_record
+from core.people.audit_log import account_log, account_record
 from core.people.sessions import session_begin
 
 METHOD_LIMIT = AccountEvent._meta.get_field("method").max_length
@@ -24,6 +24,12 @@ METHOD_LIMIT = AccountEvent._meta.get_field("method").max_length
 def _on_login(request: HttpRequest, user: User, **_: object) -> None:
     session_begin(request, user)
     account_record(request, user, "log_in", method=_shown(request, user))
+
+
+@receiver(user_logged_out)
+def _on_logout(request: HttpRequest | None, user: User | None, **_: object) -> None:
+    if request is not None and user is not None:
+        account_log(request, user, "log_out")
 
 
 # Before the row is saved: a login that cannot be written down is not added.

@@ -10,6 +10,8 @@ from core.models import User
 
 SHORTEST_LISTED = 10
 """The list has no shorter passwords; the settings allow none."""
+LONGEST_PASSWORD = 4096
+"""The number of characters that the pages and the API take."""
 SHORTEST_NAME = 4
 """A shorter name of a site is in too many good passwords."""
 
@@ -24,6 +26,18 @@ class BrokenPasswordValidator:
 
     def get_help_text(self) -> str:
         return "Your password can’t be one that was stolen elsewhere."
+
+
+class LongestPasswordValidator:
+    """Refuses passwords that the API does not take."""
+
+    def validate(self, password: str, user: User | None = None) -> None:
+        """Raise ValidationError for a password that is too long."""
+        if len(password) > LONGEST_PASSWORD:
+            raise ValidationError(f"A password has at most {LONGEST_PASSWORD:,} characters.", code="password_too_long")
+
+    def get_help_text(self) -> str:
+        return f"Your password can’t have more than {LONGEST_PASSWORD:,} characters."
 
 
 class SiteNameValidator:

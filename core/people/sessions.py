@@ -27,6 +27,8 @@ STAFF_IDLE = timedelta(hours=12)
 """An organiser's session ends when it was not used for this long."""
 NOTED_AGAIN = timedelta(minutes=5)
 """The use of a session is noted this often at most."""
+LOGGED_OUT = "_arena_logged_out"
+"""The mark of a request that has logged its sender out."""
 SEEN = "seen_at"
 """The place in a session for the Unix time of the last noted use."""
 
@@ -43,6 +45,12 @@ def session_begin(request: HttpRequest, user: User) -> None:
 def _on_logout(request: HttpRequest | None, **_: object) -> None:
     if request is not None:
         UserSession.objects.filter(session_key=request.session.session_key).delete()
+        setattr(request, LOGGED_OUT, True)
+
+
+def is_logged_out(request: HttpRequest) -> bool:
+    """Return whether this request has logged its sender out, whatever page did it."""
+    return hasattr(request, LOGGED_OUT)
 
 
 def session_use(request: HttpRequest, *, now: datetime) -> None:

@@ -17,6 +17,7 @@ AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
         {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
         for name in ("UserAttributeSimilarity", "CommonPassword", "NumericPassword")
     ),
+    {"NAME": "core.people.passwords.LongestPasswordValidator"},
     {"NAME": "core.people.passwords.BrokenPasswordValidator"},
     {"NAME": "core.people.passwords.SiteNameValidator"},
 ]

@@ -1,9 +1,9 @@
 """Background work: queues, workers, retention and publishing."""
 
-import os
 from pathlib import Path
 from typing import Any
 
+from arena_kit.machine.processes import core_count
 from core.settings.base import env
 from core.settings.players import SANDBOX
 from core.settings.rollouts import ROLLOUT_PARALLELISM, ROLLOUTS
@@ -31,7 +31,7 @@ JOB_MAX_ATTEMPTS = 5
 JOB_DELAY_SECONDS = 30
 QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
 STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
-DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
+DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, core_count() - 1))
 RECHECK_SAMPLE = env.share("RECHECK_SAMPLE", 0.05)
 # Processes of workers for each queue on a host; one for those that are left out.
 WORKERS = {"duel": DUEL_PARALLELISM, ROLLOUT_QUEUE: ROLLOUT_PARALLELISM}

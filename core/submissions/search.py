@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -31,7 +32,9 @@ def user_search(words: Sequence[str], *, limit: int) -> list[User]:
 
 def environment_search(words: Sequence[str], *, limit: int) -> list[Environment]:
     """Return active environments whose name, id or description has each word."""
-    rows = Environment.objects.filter(_each(words, "name", "env_id", "slug", "description"), is_active=True)
+    rows = Environment.objects.filter(
+        _each(words, "name", "env_id", "slug") | _in_text(words, "description"), is_active=True
+    )
     return list(_by_name(rows, "name", words)[:limit])
 
 
@@ -41,6 +44,11 @@ def _each(words: Sequence[str], *columns: str) -> Q:
     for word in words:
         condition &= Q(*[(f"{column}__icontains", word) for column in columns], _connector=Q.OR)
     return condition
+
+
+def _in_text(words: Sequence[str], column: str) -> Q:
+    """Return the condition that a text has each word, or a longer one that begins with it."""
+    return Q(*[(f"{column}__iregex", rf"(^|[^a-zA-Z0-9]){re.escape(word)}") for word in words])
 
 
 def _by_name(rows: QuerySet[Row], column: str, words: Sequence[str]) -> QuerySet[Row]:

@@ -15,9 +15,9 @@ from django.db.models.fields.files import FieldFile
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
 from arena_kit.environment.records import half_points
 from arena_kit.ranking.paired import Pair, Paired, against_each_other, against_same
-from arena_kit.ranking.verdicts import own_duels_sentence, same_rivals_sentence
+from arena_kit.ranking.verdicts import both_sentences, own_duels_sentence, same_rivals_sentence
 from core.duels.selectors import NotStored, file_open
-from core.models import Duel, JobState, Submission
+from core.models import Duel, JobState, Rating, Submission
 from core.tournaments.results import Viewer, withheld_from
 
 MOST_DUELS = 30
@@ -46,7 +46,7 @@ class DuelComparison:
     """Two versions side by side.
 
     same: against the rivals of `lines`; None without such a rival. own: against each other, in `duels`, newest first;
-    None if they have not met. is_partial: whether older duels were left out.
+    None if they have not met. is_partial: whether older duels were left out. ratings: of those that are ranked.
     """
 
     first: Submission
@@ -56,6 +56,7 @@ class DuelComparison:
     lines: tuple[RivalRow, ...]
     duels: tuple[Duel, ...]
     is_partial: bool
+    ratings: tuple[Rating, ...] = ()
 
     @property
     def same_sentence(self) -> str:
@@ -67,9 +68,17 @@ class DuelComparison:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words: against the same rivals if there are any, else in the duels between the two."""
-        nothing = f"{' and '.join(self.names)} have met neither the same opponents nor each other yet."
-        return self.same_sentence or self.own_sentence or nothing
+        """The verdict in words: the duels between the two come first, because others may show nothing of them."""
+        found = both_sentences(self.own, self.same, *self.names, len(self.lines))
+        return found or f"{' and '.join(self.names)} have met neither the same opponents nor each other yet."
+
+    @property
+    def ratings_sentence(self) -> str:
+        """Where the joint fit of all results puts the two; empty unless both are ranked."""
+        if len(self.ratings) < 2:
+            return ""
+        first, second = (f"{one.value:.0f} (95% interval {one.low:.0f} to {one.high:.0f})" for one in self.ratings)
+        return f"By all rated matches together, {self.first} has the rating {first}, {self.second} {second}."
 
     @property
     def names(self) -> tuple[str, str]:
@@ -111,7 +120,13 @@ def duels_compare(first: Submission, second: Submission, viewer: Viewer) -> Duel
         lines=_lines(*pairs),
         duels=duels,
         is_partial=sum(map(len, fitting)) > sum(map(len, chosen)),
+        ratings=_ratings(first, second),
     )
+
+
+def _ratings(first: Submission, second: Submission) -> tuple[Rating, ...]:
+    rows = Rating.objects.filter(submission__in=(first, second), rank__isnull=False)
+    return tuple(sorted(rows, key=lambda row: row.submission_id != first.pk))
 
 
 def _visible(version: Submission, viewer: Viewer) -> QuerySet[Duel]:

@@ -13,7 +13,7 @@ import gymnasium
 import numpy
 import pytest
 
-from arena_kit.sandbox.inside.player_server import loading, serving
+from arena_kit.sandbox.inside.player_server import playing, serving
 from arena_kit.upload.archive import unpack_archive
 
 
@@ -41,7 +41,7 @@ def load_players(folder: Path, patch: pytest.MonkeyPatch) -> Any:
     patch.setattr(sys, "path", [*sys.path])
     patch.delitem(sys.modules, "player", raising=False)
     serving.import_numpy()
-    _, make = loading.load_player(str(folder))
+    _, make = playing.load_player(str(folder))
     # Loading added this entry, and the next test must not find it.
     patch.setitem(sys.modules, "player", sys.modules.pop("player"))
     return make

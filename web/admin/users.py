@@ -13,6 +13,7 @@ from django.urls import reverse
 from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
 from core.notices.letters import letter_write
+from core.people.acting import owner_told
 from core.people.rights import SUPERUSER, may
 
 if TYPE_CHECKING:
@@ -61,9 +62,12 @@ class UserAdmin(BaseUserAdmin):
         raise PermissionDenied("People choose their passwords themselves. Mail a link for a new one under Organise.")
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Mail the owner of a new account a link to choose a password."""
+        """Mail the owner of a new account a link to choose a password, and tell others of their new rights."""
         if not change:
             obj.set_unusable_password()
         super().save_model(request, obj, form, change)
         if not change:
             letter_write(kind=LetterKind.INVITATION, email=obj.email)
+        elif form.changed_data:
+            names = ", ".join(str(form.fields[name].label).lower() for name in form.changed_data)
+            owner_told(by=request.user, row=obj, sentence=f"has other rights: {names}")

@@ -6,7 +6,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 
 from core.models import AuditEntry, Submission, User
-from core.people.audit_log import acting
+from core.people.acting import acting
 from core.people.rights import may
 from core.submissions.existing import submission_delete
 
@@ -17,6 +17,6 @@ def delete(request: Request, account: User, submission: Submission) -> None:
         raise PermissionDenied("Only the owner of a submission may delete it.")
     if submission.deleted_at is not None:
         return
-    owner, channel = submission.agent.owner_id, AuditEntry.Channel.API
-    with acting(request, owner_id=owner, action="delete_archives", row=submission, channel=channel):
+    channel, sentence = AuditEntry.Channel.API, "is deleted; its results stay"
+    with acting(request, action="delete_archives", row=submission, sentence=sentence, channel=channel):
         submission_delete(submission=submission)

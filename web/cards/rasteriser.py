@@ -2,17 +2,17 @@
 
 Drawing holds Python's lock from beginning to end, and a filter of one line takes minutes, in which no other thread of a
 web process could answer. `rasterised` runs this module with `python -m`; all it imports of the arena is the list of
-fonts.
+fonts and what limits a process.
 """
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from pathlib import Path
 from threading import BoundedSemaphore
 
+from arena_kit.machine.processes import limit
 from web.cards.fonts import fonts_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,14 +51,8 @@ def rasterised(svg: str) -> bytes:
 
 def _main() -> None:
     """Read an SVG from standard input and write it to standard output as PNG; the arguments are font files."""
-    limits = (
-        (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    )
-    for kind, most in limits:
-        resource.setrlimit(kind, (most, most))
+    for name, most in {"CPU": PROCESSOR_SECONDS, "AS": MEMORY_BYTES, "FSIZE": 0, "CORE": 0}.items():
+        limit(name, most)
     import resvg_py
 
     fonts = sys.argv[1:]

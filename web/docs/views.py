@@ -7,7 +7,7 @@ from django.shortcuts import render
 
 from core.submissions.search import agent_search, environment_search, user_search
 from web.docs.pages import INDEX, doc_group, doc_pages
-from web.docs.search import doc_search
+from web.docs.search import doc_search, search_words
 
 FOUND = 10
 """The most that a search shows of each kind."""
@@ -26,7 +26,7 @@ def doc(request: HttpRequest, name: str = INDEX) -> HttpResponse:
 def search(request: HttpRequest) -> HttpResponse:
     """Show what has all words of `?q=`."""
     query = request.GET.get("q", "").replace("\0", "")[:LONGEST].strip()
-    words = query.split()[:MOST_WORDS]
+    words = search_words(query, most=MOST_WORDS)
     context: dict[str, object] = {"query": query, "most": FOUND}
     if words:
         found = {

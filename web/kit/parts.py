@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -11,6 +12,14 @@ from django.urls import reverse
 from web.kit.wheel import Wheel, wheel
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to install arena-kit. commands: a line each, as that shell takes them."""
+
+    title: str
+    commands: str
 
 
 def wheel_served() -> Wheel:
@@ -29,10 +38,31 @@ def install_command(request: HttpRequest, extras: str = "") -> str:
     The address of the wheel is named instead of an index: with a second index, pip would take a package of the same
     name and a higher version from whichever has it.
     """
+    return f"pip install {_trusted(request, '--trusted-host')}{_requirement(request, extras)}"
+
+
+def install_ways(request: HttpRequest, extras: str) -> list[Way]:
+    """Return the ways to install arena-kit, the visitor's own system first."""
+    install = install_command(request, extras)
+    ways = [
+        Way("Linux and macOS", f"python3 -m venv arena-env && . arena-env/bin/activate\n{install}"),
+        Way("Windows, in PowerShell", f"py -m venv arena-env\narena-env\\Scripts\\Activate.ps1\n{install}"),
+        Way("A notebook", f"%pip install -q {install.removeprefix('pip install ')}"),
+        Way("uv", f"uv tool install {_trusted(request, '--allow-insecure-host')}{_requirement(request, extras)}"),
+        Way("conda", f"conda create -y -n arena python=3.12\nconda activate arena\n{install}"),
+    ]
+    is_windows = "Windows" in request.headers.get("User-Agent", "")
+    return sorted(ways, key=lambda way: way.title.startswith("Windows") != is_windows) if is_windows else ways
+
+
+def _requirement(request: HttpRequest, extras: str) -> str:
     served = wheel_served()
     address = request.build_absolute_uri(reverse("web:kit_latest", args=[served.filename.removesuffix(".whl")]))
-    parts = urlsplit(address)
-    # pip refuses plain HTTP, except from this machine.
-    trusted = "" if parts.scheme == "https" or parts.hostname in LOCAL_HOSTS else f"--trusted-host {parts.hostname} "
     name = f"{served.name}[{extras}]" if extras else served.name
-    return f'pip install {trusted}"{name} @ {address}"'
+    return f'"{name} @ {address}"'
+
+
+def _trusted(request: HttpRequest, option: str) -> str:
+    """Return the option for a site without TLS, which installers refuse except on this machine."""
+    parts = urlsplit(request.build_absolute_uri("/"))
+    return "" if parts.scheme == "https" or parts.hostname in LOCAL_HOSTS else f"{option} {parts.hostname} "

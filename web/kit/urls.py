@@ -9,7 +9,9 @@ from web.kit import api
 from web.kit import views as kit
 
 pages = [
+    path("schemas/<str:name>.json", kit.schema, name="schema"),
     path("kit/", kit.kit, name="kit"),
+    path("kit/bundle.zip", kit.bundle, name="kit_bundle"),
     path("kit/simple/", kit.index, name="kit_index"),
     path("kit/simple/<str:name>/", kit.project, name="kit_project"),
     path("kit/files/<str:sha256>/<str:filename>", kit.file, name="kit_file"),

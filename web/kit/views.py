@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
@@ -12,11 +13,15 @@ from django.utils.html import escape
 from django.views.decorators.http import condition, require_safe
 from packaging.utils import canonicalize_name
 
-from web.kit.parts import install_command, wheel_path, wheel_served
+from arena_kit.schemas import schemas
+from web.kit.bundle import EXTRAS, bundle_open, bundle_size
+from web.kit.parts import install_command, install_ways, wheel_path, wheel_served
 from web.kit.wheel import Wheel
 
 HTML_KINDS = ("application/vnd.pypi.simple.v1+html", "text/html")
 JSON_KIND = "application/vnd.pypi.simple.v1+json"
+NAME = re.compile("[a-z0-9](-?[a-z0-9]+)*")
+PYPI = "https://pypi.org/simple/"
 FOR_EVER = "public, max-age=31536000, immutable"
 FOR_A_WHILE = "public, max-age=600"
 INDEX = (
@@ -36,7 +41,9 @@ def kit(request: HttpRequest) -> HttpResponse:
         "exact": f'pip install "{served.name} @ {address}#sha256={served.sha256}"',
         "index": request.build_absolute_uri(reverse("web:kit_index")),
         "site": request.build_absolute_uri("/").rstrip("/"),
-        "command": install_command(request, "docker,gymnasium,ranking"),
+        "ways": install_ways(request, "docker,gymnasium,ranking"),
+        "bundle_size": bundle_size(served),
+        "carried": _carried(request),
     }
     return render(request, "web/kit/kit.html", context)
 
@@ -65,6 +72,33 @@ def file(request: HttpRequest, sha256: str, filename: str) -> HttpResponse:
     return HttpResponse(served.content, content_type="application/octet-stream", headers=headers)
 
 
+def _carried(request: HttpRequest) -> str:
+    """Return the commands that fetch all wheels on a machine with internet, and install them on one without."""
+    fetch = install_command(request, ",".join(EXTRAS)).replace("pip install", "pip download -d arena-wheels", 1)
+    return f'{fetch}\npip install --no-index --find-links arena-wheels "arena-kit[{",".join(EXTRAS)}]"'
+
+
+@require_safe
+def bundle(request: HttpRequest) -> FileResponse:
+    """Send the zip of arena-kit and all that it needs."""
+    try:
+        content = bundle_open(wheel_served())
+    except FileNotFoundError:
+        raise Http404(
+            "The operator of this arena has made no bundle. The page of arena-kit shows how to do without."
+        ) from None
+    return FileResponse(content, as_attachment=True, filename="arena-kit.zip")
+
+
+@require_safe
+def schema(request: HttpRequest, name: str) -> HttpResponse:
+    """Send the JSON Schema of a file that organisers write, which editors complete and check by."""
+    found = schemas().get(name)
+    if found is None:
+        raise Http404(f"There are the schemas {', '.join(sorted(schemas()))}.")
+    return HttpResponse(found, content_type="application/schema+json", headers={"Cache-Control": FOR_A_WHILE})
+
+
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """List the packages of the index: this one."""
@@ -75,10 +109,12 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def project(request: HttpRequest, name: str) -> HttpResponse:
-    """List the files of the package."""
-    served = wheel_served()
-    if canonicalize_name(name) != served.name:
-        raise Http404("This index has no other package than arena-kit.")
+    """List the files of the package. Other packages are those of PyPI, so that one index serves for all."""
+    served, wanted = wheel_served(), canonicalize_name(name)
+    if not NAME.fullmatch(wanted):
+        raise Http404("No package has this name.")
+    if wanted != served.name:
+        return redirect(f"{PYPI}{wanted}/")
     if name != served.name:
         return redirect("web:kit_project", served.name)
     link = request.build_absolute_uri(wheel_path(served))

@@ -1,7 +1,7 @@
 """Makes the wheel of `arena-kit` from the folder that the arena runs from, as `pyproject.toml` describes it.
 
-Equal files give equal bytes, so all processes and hosts of a site serve the same wheel without a build. A test compares
-it with the one that hatchling builds.
+Equal files give equal bytes and other files another version, so all processes and hosts of a site serve the same wheel
+without a build. A test compares it with the one that hatchling builds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -45,10 +45,10 @@ class Wheel:
 @cache
 def wheel(root: Path) -> Wheel:
     """Return the wheel of the project in a folder; it is made once in each process. Raises OSError."""
-    project: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    about = project["project"]
-    stem = f"{canonicalize_name(about['name']).replace('-', '_')}-{about['version']}"
+    project = _project(root)
     files = dict(_files(root, project["tool"]["hatch"]["build"]["targets"]["wheel"]))
+    about = {**project["project"], "version": f"{project['project']['version']}+{_label(files, project['project'])}"}
+    stem = f"{canonicalize_name(about['name']).replace('-', '_')}-{about['version']}"
     info = f"{stem}.dist-info"
     files |= {
         f"{info}/METADATA": metadata(about).encode(),
@@ -67,6 +67,18 @@ def wheel(root: Path) -> Wheel:
         content=content,
         sha256=hashlib.sha256(content).hexdigest(),
     )
+
+
+def _label(files: Mapping[str, bytes], about: Mapping[str, Any]) -> str:
+    """Return the local label of a version (PEP 440) for one content; installers replace another one by it.
+
+    It begins with a letter, because a label of digits alone is read as a number and loses its zeros.
+    """
+    content = hashlib.sha256(metadata(about).encode())
+    for name, data in sorted(files.items()):
+        content.update(f"\n{name}\n{len(data)}\n".encode())
+        content.update(data)
+    return f"k{content.hexdigest()[:12]}"
 
 
 def metadata(about: Mapping[str, Any]) -> str:
@@ -88,6 +100,19 @@ def metadata(about: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def requirements(root: Path, extras: Iterable[str]) -> list[str]:
+    """Return what arena-kit needs with some of its extras."""
+    about = _project(root)["project"]
+    found = set(about["dependencies"])
+    for extra in extras:
+        found |= _of_extra(extra, about["optional-dependencies"], about)
+    return sorted(found)
+
+
+def _project(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def _of_extra(extra: str, extras: Mapping[str, list[str]], about: Mapping[str, Any]) -> set[str]:
     """Return the requirements of an extra; one that names the project itself stands for its own extras."""
     found: set[str] = set()
@@ -103,14 +128,14 @@ def _of_extra(extra: str, extras: Mapping[str, list[str]], about: Mapping[str, A
 
 def _files(root: Path, target: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     """Yield the paths and contents of the files in the wheel."""
-    excluded = tuple(f"{folder}/" for folder in target["exclude"])
+    excluded = tuple(f"{name}/" for name in target["exclude"])
     for folder, inside in {**{name: name for name in target["packages"]}, **target["force-include"]}.items():
         for path in sorted((root / folder).rglob("*")):
             name = path.relative_to(root / folder).as_posix()
             is_hidden = any(part.startswith(".") or part in LEFT_OUT for part in name.split("/"))
             if is_hidden or path.suffix in COMPILED or not path.is_file():
                 continue
-            if not f"{folder}/{name}".startswith(excluded):
+            if not f"{folder}/{name}/".startswith(excluded):
                 yield f"{inside}/{name}", path.read_bytes()
 
 

@@ -58,7 +58,8 @@ class OrganiserAction(Generic[Row]):
     name: in addresses and in the audit log. label: what it does, in words. button: on pages. do: does it and
     returns a sentence, or raises Refused. question: what is asked before; None for an action that is done at once.
     fits: whether a page offers it for a row; `do` checks it again. right: which right it needs, on the
-    row's model or on the model `of`.
+    row's model or on the model `of`. is_told: whether the row's owner is told; False if nothing changes for
+    them, or if `do` tells them.
     """
 
     name: str
@@ -69,6 +70,7 @@ class OrganiserAction(Generic[Row]):
     fits: Callable[[Row], bool] = always
     right: str = "change"
     of: str = ""
+    is_told: bool = True
 
     def permission(self, row: Row | type[Row]) -> str:
         """Return the permission that it needs for a row, or for the rows of a model."""

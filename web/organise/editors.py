@@ -17,11 +17,11 @@ from core.environments.services import environment_settings_save
 from core.errors import Refused
 from core.models import Agent, Environment, LanguageModel, Season, TournamentSchedule, User, Webhook
 from core.notices.deliveries import webhook_prepare
+from core.people.acting import owner_told
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import profile_save
 from core.submissions.existing import agent_settings_save
 from core.tournaments.schedules import schedule_save
-from web.organise.acting import tell
 from web.organise.environment_forms import EnvironmentForm
 from web.organise.forms import PartedForm
 from web.organise.season_forms import ScheduleForm, SeasonForm
@@ -83,7 +83,8 @@ class Editor:
         try:
             with transaction.atomic():
                 sentence = self.save(form.instance, user, columns & changed)
-                tell(user, form.instance, f"was changed: {', '.join(map(form.told, form.changed_data))}")
+                if changes := ", ".join(filter(None, map(form.told, form.changed_data))):
+                    owner_told(by=user, row=form.instance, sentence=f"was changed: {changes}")
                 return sentence
         except IntegrityError:
             raise Refused(f"There is already one {self.model._meta.verbose_name} with this name or address.") from None

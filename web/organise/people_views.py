@@ -14,13 +14,14 @@ from django.utils import timezone
 
 from core.errors import Refused
 from core.models import InviteLink, User
+from core.people.acting import owner_told
 from core.people.audit_log import row_changes, row_values
 from core.people.rights import may
 from core.people.selectors import people_found
 from core.people.services import quotas_save
 from core.tournaments.class_lists import ClassRow, class_create, class_read
 from core.tournaments.invite_links import link_address
-from web.organise.acting import record, tell
+from web.organise.acting import record
 from web.organise.people_forms import ClassForm, LinkForm, QuotasForm
 from web.site.forms import refuse
 from web.site.organisers import may_change_account, organiser, organisers, sent
@@ -60,7 +61,7 @@ def person(request: HttpRequest, user_id: int) -> HttpResponse:
         with transaction.atomic():
             quotas_save(user=row, is_exempt=data["is_quota_exempt"], quotas=data)
             record(request, "change", row, changes=row_changes(row, before))
-            tell(request.user, row, "has other quotas")
+            owner_told(by=request.user, row=row, sentence="has other quotas")
         messages.success(request, f"The quotas of {row} are saved.")
         return redirect("web:organise_person", user_id)
     context = {"tab": "organise_people", "person": row, "form": form, "may_change": may_change}

@@ -28,6 +28,10 @@ class AgentFieldsForm(PartedForm):
         shares: Any = self.fields["shares_moves"].widget
         shares.choices = [("unknown", "If the agent is public"), ("true", "Yes"), ("false", "No")]
 
+    def told(self, name: str) -> str:
+        """Return the words for a changed field; none for the name, because saving it tells the owner itself."""
+        return "" if name == "name" else super().told(name)
+
 
 class ProfileFieldsForm(PartedForm):
     """Who a person is to others. A changed address has to be confirmed again."""

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from core.people.passwords import LONGEST_PASSWORD
 from web.api.base import checked, refusals
 from web.people.forms import SignUpForm
 from web.site.throttling import AccountThrottle, SignUpThrottle, StrangerThrottle
@@ -21,7 +22,7 @@ class AccountRequest(serializers.Serializer[Any]):
 
     email = serializers.EmailField(max_length=254)
     username = serializers.CharField(max_length=150)
-    password = serializers.CharField(max_length=4096, trim_whitespace=False)
+    password = serializers.CharField(max_length=LONGEST_PASSWORD, trim_whitespace=False)
     invitation_code = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
     team = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
     github = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)

@@ -18,11 +18,13 @@ from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
 
 from core.errors import Refused
 from core.models import User
 from core.people.access import account_lock
-from core.people.audit_log import account_record
+from core.people.audit_log import account_log, account_record
 from core.people.emails import email_proved
 from web.people.login_views import AsksForTokens, GoesOn, HidesForm
 from web.site.logins import login_succeeded
@@ -36,6 +38,11 @@ class PasswordReset(PasswordResetView):
         "button": "Send the link",
     }
 
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        # Without the account: looking it up would take a time that tells whether there is one.
+        account_log(self.request, None, "ask_for_link")
+        return super().form_valid(form)
+
 
 class PasswordResetSent(PasswordResetDoneView):
     template_name = "web/people/notice.html"
@@ -45,6 +52,7 @@ class PasswordResetSent(PasswordResetDoneView):
     }
 
 
+@method_decorator(never_cache, name="dispatch")
 class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
     template_name = "web/people/form.html"
     extra_context = {"title": "Choose a new password", "button": "Save the password"}

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from core.errors import Refused
 from core.models import ApiToken, AuditEntry, TokenScope, User
 from core.people.audit_log import account_record
+from core.people.passwords import LONGEST_PASSWORD
 from core.people.second_factor import second_factor_check
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
@@ -31,9 +32,14 @@ CODE_NEEDED = "This account has a second factor: send its code as `code` too."
 
 class TokenRequest(serializers.Serializer[Any]):
     email = serializers.CharField(max_length=254)
-    password = serializers.CharField(max_length=4096, trim_whitespace=False, style={"input_type": "password"})
+    password = serializers.CharField(
+        max_length=LONGEST_PASSWORD, trim_whitespace=False, style={"input_type": "password"}
+    )
     code = serializers.CharField(
-        max_length=32, default="", help_text="Code of the second factor, if the account has one, or a recovery code."
+        max_length=32,
+        default="",
+        allow_blank=True,
+        help_text="Code of the second factor, if the account has one, or a recovery code.",
     )
     name = serializers.CharField(max_length=50, default="API", help_text="Purpose of the token.")
     days = serializers.IntegerField(

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from arena_kit.rollout.numbers.attempts import SetFigure
 from core.models import AuditEntry, Batch, BatchPurpose, Environment
-from core.people.audit_log import acting
+from core.people.acting import acting
 from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
 from core.rollouts.exports import batch_trajectories
@@ -183,7 +183,7 @@ class BatchCancel(Acting):
         batch = one(batch_rows(account), public_id=public_id)
         if not may_change_batch(batch, account):
             raise PermissionDenied("Only the person who asked for a batch and organisers may cancel it.")
-        with acting(request, owner_id=batch.owner_id, action="cancel", row=batch, channel=AuditEntry.Channel.API):
+        with acting(request, action="cancel", row=batch, sentence="was cancelled", channel=AuditEntry.Channel.API):
             return Response({"cancelled": batch_cancel(batch=batch, by_owner=batch.owner_id == account.pk)})
 
 

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_POST
 from arena_kit.rollout.numbers.comparison import compare
 from arena_kit.rollout.numbers.summary import counts_by_task
 from core.errors import Refused
-from core.models import AuditEntry, Batch, Environment, Task, User
-from core.people.audit_log import acting
+from core.models import Batch, Environment, Task, User
+from core.people.acting import acting
 from core.rollouts.batches import batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
 from core.rollouts.figures import attempts_in, batch_figures
@@ -112,7 +112,7 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
     viewer, row = viewer_of(request), get_batch(request, public_id)
     if not may_change_batch(row, viewer):
         raise PermissionDenied("Only the person who asked for a batch and organisers may cancel it.")
-    with acting(request, owner_id=row.owner_id, action="cancel", row=row, channel=AuditEntry.Channel.SITE):
+    with acting(request, action="cancel", row=row, sentence="was cancelled"):
         count = batch_cancel(batch=row, by_owner=row.owner_id == viewer.pk)
     messages.success(request, f"{count} rollout{'' if count == 1 else 's'} cancelled.")
     return redirect("web:batch", row.public_id)

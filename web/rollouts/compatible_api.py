@@ -19,7 +19,8 @@ from rest_framework.views import APIView
 from arena_kit.rollout.tasks.file import MOST_BYTES
 from core.errors import QuotaExceeded, Refused
 from core.models import AuditEntry, Batch, BatchPurpose, Environment, Rollout, RolloutOutcome, Task, User
-from core.people.audit_log import acting, operator_of
+from core.people.acting import acting
+from core.people.audit_log import operator_of
 from core.rollouts.batches import Options, batch_create, batch_hide, rollout_hide
 from core.rollouts.choosing import agent_chosen, slug_in
 from core.rollouts.permissions import may_change_batch
@@ -196,9 +197,9 @@ class DashboardRollout(Acting):
         account = self.account(request)
         rollout = _one_rollout(account, public_id)
         _check_change(rollout.batch, account)
-        owner = rollout.batch.owner_id
-        with acting(request, owner_id=owner, action="hide", row=rollout, channel=AuditEntry.Channel.API):
-            rollout_hide(rollout=rollout, by_owner=owner == account.pk)
+        sentence, channel = "was cancelled and taken out of the lists", AuditEntry.Channel.API
+        with acting(request, action="hide", row=rollout, sentence=sentence, channel=channel):
+            rollout_hide(rollout=rollout, by_owner=rollout.batch.owner_id == account.pk)
         return Response({"message": "Rollout deleted successfully"})
 
 
@@ -223,7 +224,8 @@ class DashboardJob(Acting):
         account = self.account(request)
         batch = _one_batch(account, public_id)
         _check_change(batch, account)
-        with acting(request, owner_id=batch.owner_id, action="hide", row=batch, channel=AuditEntry.Channel.API):
+        sentence, channel = "was cancelled and taken out of the lists", AuditEntry.Channel.API
+        with acting(request, action="hide", row=batch, sentence=sentence, channel=channel):
             batch_hide(batch=batch, by_owner=batch.owner_id == account.pk)
         return Response({"message": "Job and all its rollouts deleted successfully"})
 

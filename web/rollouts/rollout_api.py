@@ -19,7 +19,7 @@ from rest_framework.response import Response
 
 from core.duels.selectors import file_get
 from core.models import AuditEntry, CancelCode, EndedBy, JobFault, JobState, Rollout, RolloutOutcome, RolloutPhase
-from core.people.audit_log import acting
+from core.people.acting import acting
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import atif_trajectory, dashboard_log, may_have_step, steps_of
@@ -162,9 +162,8 @@ class RolloutShown(Acting):
         account, row = self.account(request), _rollout(request, public_id)
         if not may_change_batch(row.batch, account):
             raise PermissionDenied("Only the person who asked for a rollout and organisers may cancel it.")
-        owner = row.batch.owner_id
-        with acting(request, owner_id=owner, action="cancel", row=row, channel=AuditEntry.Channel.API):
-            by = CancelCode.BY_OWNER if owner == account.pk else CancelCode.BY_ORGANISER
+        with acting(request, action="cancel", row=row, sentence="was cancelled", channel=AuditEntry.Channel.API):
+            by = CancelCode.BY_OWNER if row.batch.owner_id == account.pk else CancelCode.BY_ORGANISER
             return Response({"cancelled": rollout_cancel(rollout=row, code=by)})
 
 

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 from core.duels.selectors import NotStored
 from core.errors import Refused
 from core.files.removed import removed_on
-from core.models import AuditEntry, CancelCode, Rollout, User
-from core.people.audit_log import acting
+from core.models import CancelCode, Rollout, User
+from core.people.acting import acting
 from core.people.rights import may
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.judging import JUDGING, can_be_judged, judging_ask, newest_revision
@@ -82,9 +82,8 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
     row, viewer = get_rollout(request, public_id), viewer_of(request)
     if not may_change_batch(row.batch, viewer):
         raise PermissionDenied("Only the person who asked for a rollout and organisers may cancel it.")
-    owner = row.batch.owner_id
-    with acting(request, owner_id=owner, action="cancel", row=row, channel=AuditEntry.Channel.SITE):
-        by = CancelCode.BY_OWNER if owner == viewer.pk else CancelCode.BY_ORGANISER
+    with acting(request, action="cancel", row=row, sentence="was cancelled"):
+        by = CancelCode.BY_OWNER if row.batch.owner_id == viewer.pk else CancelCode.BY_ORGANISER
         rollout_cancel(rollout=row, code=by)
     return redirect("web:rollout", row.public_id)
 
@@ -97,7 +96,7 @@ def judge(request: HttpRequest, public_id: UUID) -> HttpResponse:
         raise PermissionDenied("Only organisers have rollouts judged again.")
     try:
         # A verdict can change a board, so one's own is no exception.
-        with acting(request, owner_id=None, action="judge_again", row=row, channel=AuditEntry.Channel.SITE):
+        with acting(request, action="judge_again", row=row, sentence="is judged again", even_own=True):
             judging_ask(rollout=row, by=request.user, by_newest_task=request.POST.get("by") == "newest")
     except Refused as refusal:
         messages.error(request, str(refusal))

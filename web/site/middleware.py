@@ -18,7 +18,7 @@ from django.views.defaults import page_not_found
 from core.models import User
 from core.people.hashers import TooManyHashes
 from core.people.second_factor_selectors import has_second_factor, second_factor_missing
-from core.people.sessions import session_use
+from core.people.sessions import is_logged_out, session_use
 from core.sealing import NotOpened
 from web.site.too_many import TooMany, too_many
 
@@ -52,7 +52,6 @@ HEADERS = {
     # Other sites must not embed our pictures, videos or files.
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-LOGOUTS = frozenset({"account_logout", "admin:logout"})
 
 
 class SitePages:
@@ -74,7 +73,7 @@ class SitePages:
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
         if isinstance(getattr(request, "user", None), User):
             response.headers.setdefault("Cache-Control", "private, no-store")
-        if request.method == "POST" and request.resolver_match and request.resolver_match.view_name in LOGOUTS:
+        if is_logged_out(request):
             response.headers["Clear-Site-Data"] = '"cache", "storage"'
         return response
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 
 from core.models import Agent, AuditEntry, User
-from core.people.audit_log import acting
+from core.people.acting import acting
 from core.people.rights import may
 from core.tournaments.ladders import agent_rest
 
@@ -20,6 +20,6 @@ def rest(
     """Let an agent rest or play again. Raises PermissionDenied, or Refused if nothing would change."""
     if agent.owner_id != account.pk and not may(account, RIGHT):
         raise PermissionDenied("Only the owner of an agent may let it rest.")
-    action = "let_rest" if is_resting else "let_play"
-    with acting(request, owner_id=agent.owner_id, action=action, row=agent, channel=channel):
+    action, sentence = ("let_rest", "is resting") if is_resting else ("let_play", "plays again")
+    with acting(request, action=action, row=agent, sentence=sentence, channel=channel):
         agent_rest(agent=agent, is_resting=is_resting)

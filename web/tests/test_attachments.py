@@ -71,6 +71,7 @@ TEXTS = {
     "/metrics",
     "/robots.txt",
     "/kit/simple/",
+    "/schemas/tasks.json",
     "/kit/simple/arena-kit/",
 }
 """No files, but plain text and lists of the arena's own."""

@@ -36,6 +36,11 @@ EVERY_PUSH = [
     "/docs/quickstart/",
 ]
 OPTIONS = {"resultTypes": ["violations"]}
+WIDTH = """
+new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+  .then(() => document.documentElement.scrollWidth)
+"""
+"""The width that a page needs, once its charts have been drawn anew for another window."""
 
 
 @pytest.fixture
@@ -77,7 +82,7 @@ def faults(page: Page, addresses: Iterable[str], looks: Sequence[Look]) -> list[
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 900})
             here = f"{address} at {width} px, {scheme}"
-            if (needed := page.evaluate("document.documentElement.scrollWidth")) > width:
+            if (needed := page.evaluate(WIDTH)) > width:
                 found.append(f"{here}: {needed} px wide")
             broken = axe.run(page, options=OPTIONS).response["violations"]
             found += [f"{here}: {rule['help']}: {[node['html'] for node in rule['nodes']]}" for rule in broken]

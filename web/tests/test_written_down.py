@@ -155,7 +155,10 @@ def test_people_are_told_their_new_name_and_the_new_names_of_their_agents(
     for row, name in ((agent, "bishop"), (own, "king"), (agent, "bishop")):
         fields = {"name": name, "opponents": row.opponents, "description": "Thinks."}
         assert olga.post(f"/organise/agents/{row.pk}/", fields).status_code == 302
-    assert told(alice) == ["Your account was changed: user name (now alicia), team", "rook is now called bishop"]
+    assert told(alice) == [
+        "Your account was changed: user name (now alicia), team", "rook is now called bishop",
+        "Your agent bishop was changed: description",
+    ]  # fmt: skip
     assert told(cast.olga) == []
     agent.refresh_from_db()
     assert Notice.objects.get(title="rook is now called bishop").address == agent_address(agent)
@@ -215,3 +218,39 @@ def test_the_secret_of_a_new_webhook_is_in_the_answer_alone(cast: Cast, visit: A
         assert not any(secret in str(cookie) for cookie in answer.cookies.values())
         assert secret not in olga.get("/organise/webhooks/").content.decode()
         assert secret not in str(dict(olga.session))
+
+
+def test_owners_are_told_what_an_organiser_did_to_their_things(
+    house: dict[str, Any], cast: Cast, environment: Environment, visit: As
+) -> None:
+    olga, alice = visit(cast.olga), cast.alice
+    agent = factories.agent(alice, environment, "rook")
+    olga.post(f"/organise/do/agent/{agent.pk}/disable/", {"reason": "It copies others.", "sure": "yes"})
+    assert olga.post(f"/rollouts/{house['rollout']}/cancel/").status_code == 302
+    rollout = Rollout.objects.get(public_id=house["rollout"])
+    assert told(alice)[-2:] == ["Your agent rook is disabled", f"Your rollout {rollout.pk} was cancelled"]
+    text = Notice.objects.get(title="Your agent rook is disabled").text
+    assert "Reason: It copies others. An organiser did this" in text
+    assert told(cast.olga) == []
+
+
+def test_people_are_told_of_other_rights(cast: Cast, visit: As) -> None:
+    User.objects.filter(pk=cast.olga.pk).update(is_superuser=True)
+    form = {"is_staff": "on", "groups": [], "user_permissions": []}
+    assert visit(cast.olga).post(f"/admin/core/user/{cast.alice.pk}/change/", form).status_code == 302
+    assert told(cast.alice) == ["Your account has other rights: staff status"]
+
+
+def test_an_act_that_is_refused_is_written_down_as_such(house: dict[str, Any], cast: Cast, visit: As) -> None:
+    address = f"/rollouts/{house['rollout']}/judge/"
+    for _ in range(2):
+        visit(cast.olga).post(address)
+    assert AuditEntry.objects.filter(action="judge_again", note__startswith="nothing was done. ").exists()
+
+
+def test_a_lifted_ban_is_told_once(cast: Cast, visit: As) -> None:
+    olga = visit(cast.olga)
+    for act in ("ban", "unban"):
+        olga.post(f"/organise/do/user/{cast.alice.pk}/{act}/", {"reason": "Cheating.", "sure": "yes"})
+    assert told(cast.alice) == ["The organisers opened your account again"]
+    assert "An organiser did this" in Notice.objects.get(user=cast.alice).text

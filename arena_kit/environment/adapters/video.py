@@ -10,7 +10,6 @@ import gzip
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -33,6 +32,7 @@ from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.replay_file.page import replay_page
 from arena_kit.environment.replay_file.views import NotDrawable
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.machine.processes import limit
 
 VIDEO, STILL, RETURNS, TEXT = "episode.webm", "still.webp", "episode.json", "text.json"
 DOCUMENT, PAGE = "replay.json.gz", "replay.html.gz"
@@ -295,12 +295,12 @@ def main() -> None:
     """Read a job from standard input; write its files, and a line of JSON about them to standard output."""
     folder = Path(sys.argv[1])
     os.nice(10)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
+    limit("AS", MEMORY_LIMIT_BYTES)
     headless()
     answer: dict[str, Any]
     try:
         job = EpisodeToRecord.from_json(sys.stdin.read())
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4 * job.bounds.video_bytes, 4 * job.bounds.video_bytes))
+        limit("FSIZE", 4 * job.bounds.video_bytes)
         answer = asdict(record(job, folder))
     except ReplayMismatch as error:
         answer = {"mismatch": str(error)}

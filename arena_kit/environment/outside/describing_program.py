@@ -1,4 +1,4 @@
-"""The process that describes one registered environment: `python -m ... DESCRIPTOR PARENT ID [SLUG]`.
+"""The process that describes one registered environment: `python -m ... WIRE PARENT ID [SLUG]`.
 
 It writes one line of JSON: {"file", "because", "detail"}, or {"ids"} for an empty ID.
 """
@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from arena_kit.environment.outside.limited import confine
+from arena_kit.environment.outside.limited import confine, wire_of
 
 MOST_STEPS = 1000
 """The limit of steps where Gymnasium names none."""
@@ -62,10 +62,10 @@ def _ids_here() -> list[str]:
 
 def main() -> None:
     """Describe the environment that the arguments name, or list those that are registered."""
-    wire, parent, registered_id = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    wire, parent, registered_id = wire_of(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     confine(parent, processor_seconds=60)
     said: dict[str, Any] = describe_here(registered_id, sys.argv[4]) if registered_id else {"ids": _ids_here()}
-    os.write(wire, json.dumps(said).encode() + b"\n")
+    wire.sendall(json.dumps(said).encode() + b"\n")
     os._exit(0)
 
 

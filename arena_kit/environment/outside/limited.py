@@ -1,29 +1,34 @@
 """Limited processes for code from outside: a session of their own, a clean environment, bounds on time and memory.
 
-A process gets one end of a socket and talks through it alone: what it prints is lost, and when the other end is closed
-it is to end. It is killed with everything that it started and that has not left its session.
+A process gets one end of a socket, or connects over loopback, and talks through that alone: what it prints is lost, and
+when the other end is closed it is to end. It is killed with everything that it started and that has not left its
+session.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-import resource
-import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from arena_kit.machine import loopback, processes
 
 MEMORY_BYTES = 4 << 30
 """Limit on the address space, of which libraries reserve much more than they use."""
 FILE_BYTES = 16 << 20
 PROCESSES = 64
 """Where the kernel counts them by user namespace."""
+CONNECT_SECONDS = 30.0
+"""How long a process may take to start and connect, where it inherits no socket."""
+LATE = (BlockingIOError, TimeoutError)
+"""The ends of a wait for the wire that took too long."""
 PARENT_SECONDS = 1.0
 """Seconds between two looks of a process at whether its parent still runs."""
 MOST_EXCUSED = 10
@@ -31,8 +36,6 @@ MOST_EXCUSED = 10
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 """Variables that a process inherits; the arena's own may hold passwords."""
-_NEW_NAMESPACES = 0x10000000 | 0x40000000 | 0x08000000  # of users, networks and IPC
-_NO_NEW_PRIVILEGES = 38
 
 
 class Timer:
@@ -55,50 +58,78 @@ def _waited(pid: int) -> float:
         return 0.0
 
 
+Started = Callable[[str, Sequence[int], Mapping[str, str]], subprocess.Popen[bytes]]
+"""Starts the process: with the word by which it finds its wire, the descriptors that it inherits, and variables."""
+
+
+def _over_pair(started: Started) -> socket.socket:
+    """Start the process and return our end of a pair of sockets, of which it inherits the other one."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            started(str(theirs.fileno()), (theirs.fileno(),), {})
+        except OSError:
+            ours.close()
+            raise
+    return ours
+
+
+def _over_loopback(started: Started) -> socket.socket:
+    """Start the process and return the connection that it makes. Raises OSError."""
+    with contextlib.closing(loopback.Door()) as door:
+        process = started(loopback.WORD, (), door.variables)
+        wire = door.accept(time.monotonic() + CONNECT_SECONDS, lambda: process.poll() is None)
+        if wire is None:
+            processes.tree_end(process)
+            raise ConnectionRefusedError("it did not connect")
+    return wire
+
+
+def wire_of(word: str) -> socket.socket:
+    """Return the wire of this process, which its first argument names."""
+    return loopback.connect() if word == loopback.WORD else socket.socket(fileno=int(word))
+
+
 class Limited:
     """A running limited process, and our end of the socket."""
 
     def __init__(self, module: str, *arguments: str) -> None:
-        """module: what runs it, as `python -m module DESCRIPTOR PARENT *arguments`. Raises OSError."""
-        ours, theirs = socket.socketpair()
-        variables = {name: os.environ[name] for name in KEPT if name in os.environ} | {
+        """module: what runs it, as `python -m module WIRE PARENT *arguments`. Raises OSError."""
+        variables = {
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
             "PYTHONHASHSEED": "0",
             # Threads of libraries would count against the limits, and play no match faster.
             **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+            **{name: os.environ[name] for name in KEPT if name in os.environ},
         }
-        with theirs:
-            try:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", module, str(theirs.fileno()), str(os.getpid()), *arguments],
-                    pass_fds=(theirs.fileno(),),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env=variables,
-                    start_new_session=True,
-                    cwd="/",
-                )
-            except OSError:
-                ours.close()
-                raise
-        self.wire = ours
+
+        def started(wire: str, passed: Sequence[int], more: Mapping[str, str]) -> subprocess.Popen[bytes]:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, wire, str(os.getpid()), *arguments],
+                pass_fds=passed,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=processes.child_variables({**variables, **more}),
+                cwd="/",
+                **processes.apart(),
+            )
+            return self._process
+
+        self.wire = _over_loopback(started) if processes.WINDOWS else _over_pair(started)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def is_alive(self) -> bool:
-        # Asked without taking its status: until `kill` takes it, no other process can get its number.
-        if self._process.returncode is not None:
-            return False
-        try:
-            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        except ChildProcessError:
-            return False
+        return not processes.has_ended(self._process)
 
     def limit_waiting(self, seconds: float) -> None:
-        """Let every wait for the wire end in BlockingIOError after this time, without a system call of its own."""
+        """Let every wait for the wire end in LATE after this time, where possible without a system call of its own."""
+        if processes.WINDOWS:
+            self.wire.settimeout(seconds)
+            return
         whole = int(seconds)
         limit = struct.pack("ll", whole, int((seconds - whole) * 1e6))
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
@@ -125,8 +156,7 @@ class Limited:
         self.wire.close()
         if self._process.returncode is not None:
             return  # its number may belong to another process by now
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        processes.tree_end(self._process)
         self._process.wait()
 
     @property
@@ -140,28 +170,21 @@ def confine(parent: int, *, processor_seconds: int = 0) -> None:
 
     processor_seconds: limit on its processor time; 0 for none.
     """
-    own = os.getpid()
-    library = ctypes.CDLL(None, use_errno=True)
-    library.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     # Where the kernel allows it: no network, and processes counted apart from those of the same user.
-    if library.unshare(_NEW_NAMESPACES) == 0:
-        resource.setrlimit(resource.RLIMIT_NPROC, (PROCESSES, PROCESSES))
-    _limit(resource.RLIMIT_AS, MEMORY_BYTES)
-    _limit(resource.RLIMIT_FSIZE, FILE_BYTES)
-    _limit(resource.RLIMIT_CORE, 0)
+    if processes.unshare():
+        processes.limit("NPROC", PROCESSES)
+    processes.limit("AS", MEMORY_BYTES)
+    processes.limit("FSIZE", FILE_BYTES)
+    processes.limit("CORE", 0)
     if processor_seconds:
-        _limit(resource.RLIMIT_CPU, processor_seconds)
-    threading.Thread(target=_end_with, args=(parent, own), daemon=True).start()
-
-
-def _limit(kind: int, most: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(kind, (most, most))
+        processes.limit("CPU", processor_seconds)
+    # On Windows the parent may be the launcher of a virtual environment; the end of the wire ends the process there.
+    if not processes.WINDOWS:
+        threading.Thread(target=_end_with, args=(parent, os.getpid()), daemon=True).start()
 
 
 def _end_with(parent: int, own: int) -> None:
     """End this process and what it started once its parent has gone."""
     while os.getppid() == parent:
         time.sleep(PARENT_SECONDS)
-    os.killpg(own, signal.SIGKILL)
+    processes.tree_end_from_within(own)

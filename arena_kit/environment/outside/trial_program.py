@@ -1,10 +1,9 @@
-"""The process that tries one folder: `python -m ... DESCRIPTOR PARENT INFO`. It writes one line of JSON."""
+"""The process that tries one folder: `python -m ... WIRE PARENT INFO`. It writes one line of JSON."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any
 
 from arena_kit.environment.conformance import NotConforming, check_environment
 from arena_kit.environment.outside import trial
-from arena_kit.environment.outside.limited import Timer, confine
+from arena_kit.environment.outside.limited import Timer, confine, wire_of
 from arena_kit.environment.outside.sentences import sentence_of
+from arena_kit.machine.processes import alarm
 
 MATCHES = 3
 SECONDS = 18.0
@@ -28,13 +28,12 @@ def _limit_time() -> None:
     """Raise TooLong in the code that runs when this process could have run for SECONDS."""
     timer = Timer(os.getpid())
 
-    def look(*_: object) -> None:
+    def look() -> None:
         if (left := SECONDS - timer.seconds()) <= 0:
             raise TooLong(f"it takes more than {trial.SECONDS:g} s")
-        signal.setitimer(signal.ITIMER_REAL, max(left, 0.1))
+        alarm(max(left, 0.1), look)
 
-    signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    alarm(SECONDS, look)
 
 
 def try_here(path: Path) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def try_here(path: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Try the folder of an `info.yml` and write what came of it."""
-    wire, parent, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    wire, parent, name = wire_of(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     confine(parent, processor_seconds=30)
     process = os.getpid()
     _limit_time()
@@ -80,9 +79,9 @@ def main() -> None:
         said = {"because": sentence_of(error, path.parent.resolve()).replace("TooLong: ", "")}
     except BaseException as error:
         said = {"because": sentence_of(error, path.parent.resolve())}
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    alarm(0)
     if os.getpid() == process:
-        os.write(wire, json.dumps(said).encode() + b"\n")
+        wire.sendall(json.dumps(said).encode() + b"\n")
     os._exit(0)
 
 

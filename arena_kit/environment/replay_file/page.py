@@ -141,7 +141,7 @@ def player_style() -> str:
 
 def player_script() -> str:
     """Return the script of the player, which begins at once with the replay in the page."""
-    return _asset("player.js")
+    return _asset("scheme.js") + _asset("player.js")
 
 
 def plain_page(sentence: str) -> str:
@@ -149,6 +149,7 @@ def plain_page(sentence: str) -> str:
     return (
         '<!doctype html>\n<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" '
         'content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
+        '<link rel="icon" href="data:,">'
         f"<title>{escape(sentence)}</title><style>{player_style()}</style></head>"
         f'<body><main><p class="panel">{escape(sentence)}</p></main></body></html>\n'
     )

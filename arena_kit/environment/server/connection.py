@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from arena_kit.environment.outside.limited import Limited, Timer
+from arena_kit.environment.outside.limited import LATE, Limited, Timer
 from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.server.frames import MAX_FRAME_BYTES, PIECE_BYTES, ServerKind, SteppedMatch, unpack_states
 from arena_kit.frames import BadFrame, Splitter, pack, pack_data, unpack_data
@@ -178,7 +178,7 @@ class ServerConnection:
         while not piece:
             try:
                 piece = self._process.wire.recv(PIECE_BYTES)
-            except BlockingIOError as error:
+            except LATE as error:
                 # The clock is read only now, because most answers come at once.
                 timer = timer or Timer(self._process.pid)
                 if timer.seconds() >= ANSWER_SECONDS - WAIT_SECONDS:
@@ -191,7 +191,7 @@ class ServerConnection:
         return piece
 
     def _lost(self, error: OSError | None) -> BrokenEnvironment:
-        if isinstance(error, BlockingIOError):
+        if isinstance(error, LATE):
             return self._failed(f"its server did not answer within {ANSWER_SECONDS:g} s.")
         self._process.kill()
         status = self._process.status or 0

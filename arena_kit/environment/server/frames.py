@@ -10,13 +10,14 @@ import json
 import struct
 from array import array
 from collections.abc import Mapping, Sequence
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 from itertools import chain, islice
 from math import isfinite
 from typing import Any, NamedTuple
 
 from arena_kit.environment.protocol import Action, Observation
 from arena_kit.frames import BadFrame, unpack_data
+from arena_kit.older import StrEnum
 
 _COUNT = struct.Struct("<I")
 MAX_FRAME_BYTES = 64 << 20

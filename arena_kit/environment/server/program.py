@@ -1,4 +1,4 @@
-"""The environment server: `python -m arena_kit.environment.server.program DESCRIPTOR PARENT ARGUMENT`.
+"""The environment server: `python -m arena_kit.environment.server.program WIRE PARENT ARGUMENT`.
 
 It holds the code of one folder and plays many matches of it. It answers one frame after another; what the code prints
 goes nowhere. What the code raises is an answer; when it ends the process, the arena's end of the wire sees it.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import socket
 import sys
@@ -20,7 +19,7 @@ from typing import Any
 from arena_kit.environment.info import read_info, read_text
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings import opening_of, play_opening
-from arena_kit.environment.outside.limited import confine
+from arena_kit.environment.outside.limited import confine, wire_of
 from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial import facts_of
 from arena_kit.environment.protocol import BrokenEnvironment, Environment, IllegalAction, MatchOver, Observation
@@ -38,6 +37,7 @@ from arena_kit.environment.server.frames import (
 from arena_kit.environment.solver import MatchSolverHere, NotSolved, positions_of
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.frames import Splitter, pack, pack_data, unpack_data
+from arena_kit.machine.sockets import POLLIN, Poll
 
 KEPT = 1000
 """Tuples of valid actions that a server remembers as checked."""
@@ -259,8 +259,8 @@ def _keep(
 def serve(server: MatchServer, wire: socket.socket) -> None:
     """Answer frames until the other end is closed, or nothing is asked for a long time."""
     process, arrived = os.getpid(), Splitter(MAX_FRAME_BYTES)
-    poll = select.poll()
-    poll.register(wire, select.POLLIN)
+    poll = Poll()
+    poll.register(wire.fileno(), POLLIN)
     while True:
         while (frame := arrived.take()) is None:
             if server.is_idle and not poll.poll(IDLE_SECONDS * 1000):
@@ -280,7 +280,7 @@ def serve(server: MatchServer, wire: socket.socket) -> None:
 
 def main() -> None:
     """Load a folder, say whether that went well, and serve it."""
-    wire = socket.socket(fileno=int(sys.argv[1]))
+    wire = wire_of(sys.argv[1])
     confine(int(sys.argv[2]))
     argument, process = json.loads(sys.argv[3]), os.getpid()
     path = Path(argument["path"])

@@ -147,4 +147,4 @@ def _duel_seed(seed: int, meeting: Meeting) -> int:
     """The seed of the next duel of a meeting, 0 .. 2^31-1, different for every meeting and every duel of it."""
     # An extension with the seeds of the duel before it would repeat that duel.
     text = f"{seed} {meeting.round} {sorted(map(str, meeting.players))} {len(meeting.duels)}"
-    return int.from_bytes(sha256(text.encode()).digest()[:4]) >> 1
+    return int.from_bytes(sha256(text.encode()).digest()[:4], "big") >> 1

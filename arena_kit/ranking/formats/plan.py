@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum, StrEnum
+from enum import Enum
+
+from arena_kit.older import StrEnum
 
 
 class DuelState(StrEnum):

@@ -4,10 +4,13 @@ nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.rollout.values.actions import ANSWER, Action
+
+if TYPE_CHECKING:
+    # Only sites have the cluster.
+    from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.rollout.worlds.world import World
 
 

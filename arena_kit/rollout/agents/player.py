@@ -10,9 +10,8 @@ import json
 import struct
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.frames import BadFrame, Splitter, pack, pack_data
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, VERSION, Kind
@@ -23,6 +22,10 @@ from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import Container, PlayerDidNotStart
 from arena_kit.sandbox.ending import Ending
 from arena_kit.text import plain_text
+
+if TYPE_CHECKING:
+    # Only sites have the cluster.
+    from arena_kit.cluster.manifest import PodPlayerSpec
 
 JSON_QUESTION = 6
 HANDSHAKE_SECONDS, END_SECONDS, LOOK_SECONDS = 10.0, 5.0, 0.25

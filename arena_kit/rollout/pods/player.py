@@ -15,7 +15,8 @@ from arena_kit.rollout.pods.channel import RelayedChannel
 from arena_kit.rollout.pods.manifest import PLAYER
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.host import PlayerHost, slot_once
+from arena_kit.sandbox.host import PlayerHost
+from arena_kit.sandbox.slots import slot_once
 
 COME_UP_SECONDS = 30.0
 """The container runs already; only its supervisor has to connect."""

@@ -85,6 +85,7 @@ def _outline(document: Any, rules: Rules) -> tuple[list[Any], Mapping[str, Any],
         raise TasksRefused(sentence, code="not_tasks")
     outside = {name: value for name, value in document.items() if name != "tasks"}
     fields = Fields(outside, "$", list(flaws(outside)))
+    fields.take("$schema")  # for editors
     if fields.take("schema") != SCHEMA:
         fields.flaw("bad_value", "schema", f"This arena reads the schema {SCHEMA}.")
     environment, defaults = fields.text("environment", most=100), fields.object("defaults") or {}

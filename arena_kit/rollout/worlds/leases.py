@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from arena_kit.errors import PlatformFault
-from arena_kit.sandbox.channel import own_folder
+from arena_kit.sandbox.cores import own_folder
 from arena_kit.sandbox.lock_file import LockFile, notes_alive
 
 MOST_STARTS = 2

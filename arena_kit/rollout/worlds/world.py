@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
 from arena_kit.rollout.packages.compose import Service
@@ -23,6 +22,10 @@ from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.ports import Ports, ports_of
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.channel import Channel
+
+if TYPE_CHECKING:
+    # Only sites have the cluster.
+    from arena_kit.cluster.manifest import PodPlayerSpec
 
 logger = logging.getLogger(__name__)
 PROVISION_SECONDS, EXPORT_SECONDS = 120.0, 60.0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, PlayerDidNotStart, Sandbox, SandboxError
-from arena_kit.sandbox.channel import own_folder
+from arena_kit.sandbox.cores import own_folder
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.probes.bombs import BOMBS, LIMITS
 from arena_kit.sandbox.probes.walls import CORE, ProbeFinding, Result, judge

@@ -73,7 +73,7 @@ def in_a_thread(action: Callable[[], Any]) -> Any:
 
 @pytest.mark.slow
 def test_a_check_plays_in_any_thread_and_shows_its_verdict(player: Path) -> None:
-    found = in_a_thread(lambda: arena_kit.check(player, "tic-tac-toe", quiet=True))
+    found = in_a_thread(lambda: arena_kit.check(player, "tic-tac-toe", sandbox="process", quiet=True))
     assert found.passes
     assert str(found).startswith("It passes: the files are in order, and it played ")
     assert str(found) in found._repr_html_()

@@ -20,6 +20,7 @@ from django.conf import settings
 
 from arena_kit.cli.ending import INTERRUPTED
 from arena_kit.cli.main import main
+from arena_kit.sandbox.choice import containers_trouble
 from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.sandbox.test_sandbox_contract import running
@@ -49,6 +50,7 @@ class Done:
 
 def run(*arguments: str | Path, code: int = 0) -> Done:
     """Run the command line in this process, which saves a start of Python."""
+    containers_trouble.cache_clear()
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
@@ -191,7 +193,9 @@ def test_containers_give_the_same_document_as_local_processes(tmp_path: Path) ->
         run(one, two, *BASE, "--output", tmp_path / "process.json", "--quiet")
         docker = [*BASE, "--sandbox", "docker", "--base-image", settings.PLAYER_BASE_IMAGE]
         run(one, two, *docker, "--output", tmp_path / "docker.json", "--quiet")
-    assert (tmp_path / "process.json").read_bytes() == (tmp_path / "docker.json").read_bytes()
+    process, docker_made = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("process", "docker"))
+    assert (process["check"].pop("sandbox"), docker_made["check"].pop("sandbox")) == ("process", "docker")
+    assert process == docker_made
 
 
 @pytest.mark.docker
@@ -205,16 +209,43 @@ def test_without_an_engine_a_word_that_names_nothing_is_a_wrong_argument(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     with folders(GOOD) as (good,):
-        done = run(good, "missing", "--environment", "quarto", code=2)
+        done = run(good, "missing", "--environment", "quarto", "--sandbox", "docker", code=2)
         assert "There is no file or folder missing, and an image of that name cannot be looked for: " in done.stderr
-        run(good, good, "--environment", "quarto", code=1)
+        run(good, good, "--environment", "quarto", "--sandbox", "docker", code=1)
+
+
+def test_without_an_engine_players_run_as_local_processes_and_one_line_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with folders(GOOD) as (good,):
+        done = run(good, good, "--environment", "quarto", "--matches", "2", "--json")
+    assert "Players run as local processes, because containers do not work here (No Docker" in done.stderr
+    assert json.loads(done.stdout)["sandbox"] == "process"
+
+
+@pytest.mark.docker
+def test_where_containers_work_players_run_in_them() -> None:
+    with folders(GOOD) as (good,):
+        image = ["--base-image", settings.PLAYER_BASE_IMAGE]
+        done = run(good, good, "--environment", "quarto", "--matches", "2", *image, "--json")
+    assert json.loads(done.stdout)["sandbox"] == "docker"
+
+
+def test_two_players_that_never_start_have_played_nothing_and_their_logs_say_why() -> None:
+    with folders("raise RuntimeError('no weights')", "import nothing_at_all") as (one, two):
+        done = run(one, two, *BASE, "--quiet", "--json", code=3)
+    assert json.loads(done.stdout)["code"] == "neither_player_started"
+    assert "Neither player started" in done.stderr
+    assert "| RuntimeError: no weights" in done.stderr
+    assert "No module named 'nothing_at_all'" in done.stderr
 
 
 def test_a_missing_docker_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "arena_kit.sandbox.docker", raising=False)
     monkeypatch.setitem(sys.modules, "docker", None)
     with folders(GOOD) as (good,):
-        done = run(good, good, "--environment", "quarto", code=2)
+        done = run(good, good, "--environment", "quarto", "--sandbox", "docker", code=2)
     assert done.stderr.partition(":")[0] == "arena"
     assert "pip install 'arena-kit[docker]'" in done.stderr
 

@@ -22,7 +22,8 @@ TOKEN = "arena_secret-token"
 ID = "7c9a1f2e-3b4d-4c5e-8f60-718293a4b5c6"
 HOSTILE = "\x1b[2J\x1b]0;owned\x07"
 ABOUT = {
-    "service": "rl-arena", "name": "A", "version": "1", "kit_version": "1", "api_versions": ["v1"],
+    "service": "rl-arena", "name": "A", "version": "1", "kit_version": "1",
+    "kit_url": "https://a.example/k.whl", "api_versions": ["v1"],
     "max_upload_bytes": 1000,
 }  # fmt: skip
 Arena = Callable[..., tuple[int, str, str]]
@@ -136,6 +137,15 @@ def test_an_upload_that_is_too_large_is_not_sent(remote: Site, arena: Arena, tmp
     status, out, _ = arena("submit", str(tmp_path), "--environment", "e", "--name", "n", "--quiet", "--json")
     assert (status, json.loads(out)["code"]) == (3, "upload_too_large")
     assert [method for method, *_ in remote.asked] == ["GET"]
+
+
+def test_tokens_on_a_drive_without_modes_are_taken_with_a_word(
+    remote: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_sites(Sites("https://a.org", {"https://a.org": TOKEN})).chmod(0o777)
+    monkeypatch.setattr("arena_kit.machine.files.keeps_modes", lambda folder: False)
+    assert read_sites().tokens == read_sites().tokens == {"https://a.org": TOKEN}
+    assert capsys.readouterr().err.count("closes no file to others") == 1
 
 
 def test_tokens_are_saved_for_their_owner_alone(remote: Site) -> None:
@@ -359,3 +369,27 @@ def test_every_verb_has_help_and_json(verb: str, capsys: pytest.CaptureFixture[s
     assert "--json" in shown
     assert "Exit code: 0" in " ".join(shown.split())
     assert f"  {verb}" in usage()
+
+
+def test_another_kit_than_the_sites_is_told_once_a_day(
+    remote: Site, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena_kit.cli.sites.kit_version", lambda: "0.1.0+kaaaaaaaaaaaa")
+    offered = {**ABOUT, "kit_version": "0.1.0+kbbbbbbbbbbbb", "kit_url": f"{remote.url}/kit/files/b/b.whl"}
+    remote.by_path["/api/v1/"] = said(offered)
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
+    _, _, told = arena("status", ID)
+    assert f"{remote.url} plays by arena-kit 0.1.0+kbbbbbbbbbbbb, and this is 0.1.0+kaaaaaaaaaaaa" in told
+    assert f'pip install "arena-kit @ {remote.url}/kit/files/b/b.whl"' in told
+    assert arena("status", ID)[2] == ""
+    # What stood in the file before, such as tokens, is still there.
+    write_sites(Sites("https://a.example", {"https://a.example": "t"}))
+    assert "plays by" in arena("status", ID)[2]
+    assert read_sites().tokens == {"https://a.example": "t"}
+
+
+def test_the_version_is_said_to_people_and_to_sites(remote: Site, arena: Arena) -> None:
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
+    assert arena("--version")[1].startswith("arena-kit source (Python 3.")
+    arena("status", ID)
+    assert remote.asked[-1][2]["User-Agent"] == "arena-kit/source"

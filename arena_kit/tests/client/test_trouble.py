@@ -191,7 +191,14 @@ def test_a_site_that_is_no_arena_is_told(arena: Site, data: object) -> None:
 
 
 def test_an_arena_with_another_api_is_told(arena: Site) -> None:
-    about = {"service": "rl-arena", "name": "A", "version": "9", "kit_version": "9", "max_upload_bytes": 1}
+    about = {
+        "service": "rl-arena",
+        "name": "A",
+        "version": "9",
+        "kit_version": "9",
+        "kit_url": "",
+        "max_upload_bytes": 1,
+    }
     arena.answer = said({**about, "api_versions": ["v2"]})
     with pytest.raises(SiteError) as caught:
         Client(arena.url).arena()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -13,6 +14,7 @@ from arena_kit.environment.svg import label, svg
 from arena_kit.tests.environment.playing import episode, installed, match_record
 
 SVG = "{http://www.w3.org/2000/svg}"
+RULE = r"\.frame [^{}]+\{[^{}]*\}"
 
 
 def test_texts_are_escaped() -> None:
@@ -51,7 +53,18 @@ def test_every_picture_describes_itself_and_loads_nothing(spec: EnvironmentSpec)
 def test_a_picture_styles_nothing_outside_itself(spec: EnvironmentSpec) -> None:
     style = ElementTree.fromstring(spec.render(frames_of(spec)[0])).findtext(f"{SVG}style") or ""
     rules = style.replace("@media(prefers-color-scheme:dark){", "").split("}")
-    assert all(rule.strip().startswith(".frame ") for rule in rules if rule.strip())
+    assert all(rule.strip().startswith((".frame ", ".frame:target ")) for rule in rules if rule.strip())
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))
+def test_a_picture_is_as_dark_by_its_address_as_by_the_scheme(spec: EnvironmentSpec) -> None:
+    for picture in (spec.render(frames_of(spec)[0]), (spec.folder / "static" / spec.image).read_text(encoding="utf-8")):
+        root = ElementTree.fromstring(picture)
+        assert root.get("id") == "dark"
+        style = root.findtext(f"{SVG}style") or ""
+        by_scheme = "".join(re.findall(r"@media\(prefers-color-scheme:dark\)\{((?:[^{}]+\{[^{}]*\})+)\s*\}", style))
+        by_address = re.findall(r"\.frame:target [^{}]+\{[^{}]*\}", style)
+        assert by_address == [rule.replace(".frame ", ".frame:target ") for rule in re.findall(RULE, by_scheme)] != []
 
 
 @pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from arena_kit.ranking.paired import Pair, Verdict, against_each_other, against_same, difference_interval, on_same_seeds
 from arena_kit.ranking.scores import Interval, paired_difference
-from arena_kit.ranking.verdicts import own_duels_sentence, same_rivals_sentence, same_seeds_sentence
+from arena_kit.ranking.verdicts import (
+    both_sentences,
+    own_duels_sentence,
+    same_rivals_sentence,
+    same_seeds_sentence,
+)
 
 RIVALS, STARTS = ("paper", "rock", "scissors"), 40
 
@@ -143,15 +151,45 @@ def test_a_verdict_is_a_sentence() -> None:
     assert forth is not None
     assert back is not None
     said = same_rivals_sentence(forth, "ann v3", "ann v2", 3)
-    assert said.startswith("ann v3 is better than ann v2: it scored 8")
-    assert "% of the points against the same 3 opponents, ann v2 " in said
+    assert said.startswith("Against the same 3 opponents ann v3 is better than ann v2: it scored 8")
+    assert "% of the points, ann v2 " in said
     assert said.endswith("), from 480 matches.")
-    assert same_rivals_sentence(back, "ann v2", "ann v3", 3) == said
+    verdict, _, gap = same_rivals_sentence(back, "ann v2", "ann v3", 3).partition(" The difference, ")
+    assert verdict == said.partition(" The difference, ")[0]
+    # The sign is that of the table, which has the first one's column first.
+    assert gap.startswith("ann v2 less ann v3, is −")
     open_one = against_same(first[:1], second[:1])
     assert open_one is not None
     assert same_rivals_sentence(open_one, "a", "b", 1).startswith(
-        "No difference between a and b is shown yet: against the same opponent they scored "
+        "Against the same opponent no difference is shown yet: a scored "
     )
+
+
+SHARES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(direct=SHARES, first=SHARES, second=SHARES)
+def test_a_headline_never_denies_what_its_own_figures_show(
+    direct: list[float], first: list[float], second: list[float]
+) -> None:
+    """Over histories of all kinds: who is ahead in the direct matches, and in which order."""
+    own = against_each_other([Pair("b", start, points) for start, points in enumerate(direct)])
+    sides = [[Pair("c", start, points) for start, points in enumerate(side)] for side in (first, second)]
+    same = against_same(*sides)
+    assert own is not None
+    assert same is not None
+    said = both_sentences(own, same, "a", "b", 1)
+    winner = {Verdict.FIRST: "a beats b: ", Verdict.SECOND: "b beats a: "}
+    start = winner.get(own.verdict, "In the duels between a and b no difference is shown yet: ")
+    assert said.startswith(start)
+    assert ("the other way round" in said) == ({own.verdict, same.verdict} == {Verdict.FIRST, Verdict.SECOND})
+    gap = said.partition("The difference, a less b, is ")[2].partition(" percentage points")[0].replace(",", "")
+    value = float(gap.replace("−", "-"))
+    assert (value > 0, value < 0) == (same.difference.value > 1e-9, same.difference.value < -1e-9)
+    shown = said.partition("Against the same opponent ")[2].partition(" The difference")[0]
+    equal = same.first == pytest.approx(same.second, abs=1e-9)
+    assert (len(set(re.findall(r"[\d.]+%", shown))) == 2) == (not equal)
 
 
 def test_sentences_name_the_better_one_and_how_many_more_are_needed() -> None:

@@ -48,7 +48,7 @@ def engine() -> Iterator[docker.DockerClient]:
 @pytest.fixture
 def sandbox(channels: Path, monkeypatch: pytest.MonkeyPatch) -> DockerSandbox:
     # So long a player that still runs is waited for.
-    monkeypatch.setattr("arena_kit.sandbox.host.EXIT_SECONDS", 0.5)
+    monkeypatch.setattr("arena_kit.sandbox.slots.EXIT_SECONDS", 0.5)
     return DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels)
 
 

@@ -47,7 +47,7 @@ def test_players_play_the_same_on_older_pythons(place: int, tmp_path: Path, monk
         program = tmp_path / f"{python.name}.sh"
         program.write_text(f'#!/bin/sh\n[ "$1 $2" = "-s -P" ] || exit 1\nshift 2\nexec {python} -s "$@"\n')
         program.chmod(0o755)
-        monkeypatch.setattr("arena_kit.sandbox.process.sys.executable", str(program))
+        monkeypatch.setattr("arena_kit.sandbox.startup.sys.executable", str(program))
         there = played(WHICH, AGENT)
         assert record_sha256(there.record) == record_sha256(here.record)
         assert any("no idea" in match.error for match in there.record.matches)

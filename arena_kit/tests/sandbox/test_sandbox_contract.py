@@ -112,7 +112,7 @@ def test_a_player_that_exits_in_a_match_has_ended(arena: Arena) -> None:
 
 
 def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena_kit.sandbox.host.EXIT_SECONDS", 1.0)
+    monkeypatch.setattr("arena_kit.sandbox.slots.EXIT_SECONDS", 1.0)
     spinning = FIRST_VALID.replace("return valid_actions[0]", "\n        while True: pass", 1)
     container = arena.launch(spinning)
     ask(container)
@@ -156,7 +156,7 @@ def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(aren
 @pytest.mark.containers_nightly
 @pytest.mark.slow
 def test_leftovers_are_reaped_by_their_label(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena_kit.sandbox.host.EXIT_SECONDS", 1.0)
+    monkeypatch.setattr("arena_kit.sandbox.slots.EXIT_SECONDS", 1.0)
     claims = [f"claim-{os.getpid()}-{next(COUNTER)}" for _ in range(2)]
     kept, left = (arena.launch(FIRST_VALID, claim=claim) for claim in claims)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.upload.archive import ArchiveReport, inspect_archive, read_text, unpack_archive
-from arena_kit.upload.zip_safety import ArchiveLimits, ArchiveRefused
+from arena_kit.upload.archive import ArchiveReport, decoded, inspect_archive, read_text, unpack_archive
+from arena_kit.upload.zip_safety import ArchiveLimits, ArchiveRefused, check_portable
 
 PLAYER = b"class Player: ...\n"
 UTF8_FLAG = 0x800
@@ -337,3 +337,24 @@ def test_two_thousand_damaged_zips_are_each_accepted_or_refused_never_crash() ->
             refusals.append(error)
     assert len(refusals) > 1000
     assert all(error.code and str(error).endswith(".") for error in refusals)
+
+
+@pytest.mark.parametrize(
+    "name", ["data/a:b.txt", "aux.txt", "models/NUL", "weights .", "notes ", "what?.txt", "com1.tar.gz", 'a"b']
+)
+def test_names_that_windows_cannot_hold_are_refused_at_the_upload(name: str) -> None:
+    with pytest.raises(ArchiveRefused) as refused:
+        check_portable([name])
+    assert refused.value.code == "name_not_portable"
+    assert "Rename it" in str(refused.value)
+
+
+def test_names_that_every_system_holds_are_taken() -> None:
+    check_portable(["player.py", "auxiliary.txt", "console/nullable.py", ".python-version", "a.b/c d.txt", "COM10"])
+
+
+def test_a_file_that_powershell_wrote_gets_a_sentence_that_helps() -> None:
+    with pytest.raises(ArchiveRefused) as refused:
+        decoded("numpy==2.0\n".encode("utf-16"), "requirements.txt")
+    assert refused.value.code == "not_utf8"
+    assert "Out-File -Encoding utf8 requirements.txt" in str(refused.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import logging
 import os
@@ -23,6 +22,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from arena_kit.environment.registry import all_specs
+from arena_kit.machine.files import lock
+from arena_kit.machine.processes import ending_signals
+from arena_kit.sandbox.choice import containers, trial
 from core.demo.accounts import ORGANISER, OWNER, account
 from core.demo.agents import SCORED, examples_upload, images_follow_sandbox
 from core.demo.application import ApplicationDemo, images_missing
@@ -60,7 +62,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port of the site on {HOST}")
-        parser.add_argument("--sandbox", choices=["docker", "process"], help="default: docker where it works")
+        parser.add_argument(
+            "--sandbox", choices=["auto", "docker", "process"], default="auto", help="default: docker where it works"
+        )
         parser.add_argument(
             "--matches", type=int, help=f"matches per duel, even (default: {DEFAULT_MATCHES}, later the last value)"
         )
@@ -78,7 +82,7 @@ class Command(BaseCommand):
         self.check()
         # Progress replaces the log of successes; warnings and errors are still shown.
         logging.disable(logging.INFO)
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in ending_signals():
             signal.signal(number, _stop)
         try:
             with ExitStack() as stack:
@@ -86,7 +90,7 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             self._say("Stopped. `make demo` continues where it stopped.")
 
-    def _choose(self, wanted: str | None, port: int) -> NoReturn:
+    def _choose(self, wanted: str, port: int) -> NoReturn:
         """Choose the sandbox and a port for live events, then restart with them.
 
         Settings are read once, and children inherit them.
@@ -103,6 +107,9 @@ class Command(BaseCommand):
             # The demo listens on this machine only.
             "ANONYMOUS_SUBMISSIONS": os.environ.get("ANONYMOUS_SUBMISSIONS", "true"),
         }
+        if sys.platform == "darwin":
+            # Workers fork, which Objective-C otherwise ends the process for.
+            variables["OBJC_DISABLE_INITIALIZE_FORK_SAFETY"] = "YES"
         if not settings.SITE_URL:
             # Links in mails and webhooks lead to the demo as well.
             variables["SITE_URL"] = f"http://{HOST}:{port}"
@@ -130,6 +137,8 @@ class Command(BaseCommand):
         self._say(f"Leaderboards complete after {time.monotonic() - options['started_at']:.0f} s.")
         if options["once"]:
             return
+        if not settings.CHART_LIBRARY.is_dir():
+            self._say("Charts are shown as tables: `npm ci --ignore-scripts` installs the library that draws them.")
         self._say(f"Open {address} (Ctrl-C stops everything and keeps the data).")
         # Only now: the leaderboards need the cores first.
         application = ApplicationDemo(account(data, ORGANISER), account(data, OWNER), self._say)
@@ -139,13 +148,15 @@ class Command(BaseCommand):
                 application.follow()
             time.sleep(POLL_SECONDS)
 
-    def _choose_sandbox(self, wanted: str | None) -> str:
-        """Return "docker" where an engine answers and has or gets a base image, else "process"."""
+    def _choose_sandbox(self, wanted: str) -> str:
+        """Return "docker" where an engine answers, has or gets a base image and starts a player, else "process"."""
         if wanted == "process":
             self._say("Sandbox: local processes, as you asked. Run only players that you trust.")
             return "process"
         try:
             TASKS[BASE_IMAGE_TASK](settings.PLAYER_BASE_IMAGE)
+            runtime, channels = settings.PLAYER_CONTAINERS["runtime"], settings.CHANNEL_DIR
+            trial(containers(base_image=settings.PLAYER_BASE_IMAGE, runtime=runtime, channel_dir=channels))
         except Exception as error:
             if wanted == "docker":
                 raise CommandError(f"The Docker sandbox cannot be used: {error}") from error
@@ -154,7 +165,7 @@ class Command(BaseCommand):
                 f"Sandbox: local processes, because Docker does not work ({reason}). Run only players that you trust."
             )
             return "process"
-        self._say(f"Sandbox: Docker, because an engine answers and has the base image {settings.PLAYER_BASE_IMAGE}.")
+        self._say(f"Sandbox: Docker, because a player starts there, on the base image {settings.PLAYER_BASE_IMAGE}.")
         return "docker"
 
     def _choose_rollouts(self, sandbox: str) -> str:
@@ -285,10 +296,8 @@ class Command(BaseCommand):
 def only_one(path: Path) -> Iterator[None]:
     """Hold a lock file. Raises CommandError when another demo holds it."""
     with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CommandError("Another demo is running with this data; stop it first.") from None
+        if not lock(file.fileno()):
+            raise CommandError("Another demo is running with this data; stop it first.")
         yield
 
 

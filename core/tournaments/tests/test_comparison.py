@@ -87,7 +87,9 @@ def test_versions_that_never_met_are_compared_by_their_rivals(
     assert [(line.rival, line.first, line.second, line.difference) for line in found.lines] == [
         (rock, 1.0, 0.0, 1.0), (paper, 1.0, 0.5, 0.5)
     ]  # fmt: skip
-    assert found.sentence.startswith("ann v2 is better than ann v1: it scored 100% of the points against the same 2")
+    assert found.sentence.startswith(
+        "Against the same 2 opponents ann v2 is better than ann v1: it scored 100% of the points, ann v1 25%."
+    )
     assert not found.is_partial
 
 
@@ -106,7 +108,7 @@ def test_a_rival_that_was_met_by_other_rules_is_another_opponent(
     assert found.same is not None
     assert [(line.rival, line.second, line.second_matches) for line in found.lines] == [(rock, 0.0, 20)]
     assert sum(line.first_matches + line.second_matches for line in found.lines) == found.same.results
-    assert "the same opponent," in found.sentence
+    assert "Against the same opponent " in found.sentence
 
 
 def test_duels_between_the_two_are_compared_apart(versions: list[Submission], editions: list[Tournament]) -> None:

@@ -14,10 +14,10 @@ from docker.errors import DockerException
 from requests import RequestException
 
 from arena_kit.image.engine import NoEngine, connect, missing_limits
-from arena_kit.sandbox.base import Sandbox, SandboxError
+from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.choice import local_processes
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.probes import ProbeFinding, check_sandbox
-from arena_kit.sandbox.process import ProcessSandbox
 
 GVISOR = "runsc"
 PROTECTION, TRIED, HAPPENED = 20, 42, 60
@@ -60,7 +60,7 @@ class Command(BaseCommand):
             self.stdout.write(f"Sandbox {options['sandbox']}: all {len(findings)} protections hold.")
 
     def _findings(self, *, sandbox: str, runtime: str, quick: bool, **_: Any) -> list[ProbeFinding]:
-        arena: Sandbox = ProcessSandbox(settings.CHANNEL_DIR)
+        arena = local_processes(settings.CHANNEL_DIR)
         findings: list[ProbeFinding] = []
         own_kernel = False
         if sandbox == "docker":

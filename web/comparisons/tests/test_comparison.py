@@ -36,7 +36,7 @@ def stage(shared_stage: Stage, fresh: Fresh) -> Stage:
 def test_a_page_says_which_of_two_is_better_and_from_what(client: Client, stage: Stage) -> None:
     page = client.get(PAGE, {"id": ["anna", str(stage.berta.public_id)]})
     assertContains(page, "<h1>anna v1 and berta v1</h1>")
-    assertContains(page, "against the same opponent they scored")
+    assertContains(page, "Against the same opponent no difference is shown yet:")
     assertContains(page, "In the duels between anna v1 and berta v1 no difference is shown yet: anna v1 scored")
     assertContains(page, f'href="/duels/{stage.duel.pk}/"')
     assertContains(page, 'value="anna v1"')
@@ -77,7 +77,7 @@ def test_the_api_answers_the_same(client: Client, stage: Stage) -> None:
     answer = client.get(API, {"first": "anna", "second": "berta v1"}).json()
     assert answer["first"]["id"] == str(stage.anna.public_id)
     same, own = answer["same_opponents"], answer["own_duels"]
-    assert (answer["sentence"], answer["same_seeds"]) == (same["sentence"], None)
+    assert (answer["sentence"], answer["same_seeds"]) == (f"{own['sentence']} {same['sentence']}", None)
     assert (same["results"], own["results"], own["verdict"]) == (40, 20, "open")
     assert same["difference"] == pytest.approx(same["first"] - same["second"])
     assert same["low"] <= same["difference"] <= same["high"]

@@ -16,7 +16,7 @@ from core.tests import factories
 from core.tests.factories import Cast
 from web.docs.pages import doc_pages
 from web.docs.rendering import render_document
-from web.docs.search import doc_search
+from web.docs.search import doc_search, search_words
 
 
 def test_every_file_of_the_documentation_is_a_page_in_a_group() -> None:
@@ -78,6 +78,33 @@ def test_a_link_to_a_file_that_the_site_does_not_show_leads_nowhere() -> None:
     assert html.splitlines()[1] == '<p><a>b</a> <a href="/docs/x/c/#d">c</a></p>'
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("elo", "participant/glossary/#rating"), ("rating", "participant/glossary/#rating"),
+        ("how do i upload", "participant/agents/#pack-and-upload"),
+        ("How do I upload an agent?", "participant/agents/#pack-and-upload"),
+        ("what is an edition", "participant/glossary/#edition"),
+        ("how long may a move take", "participant/agents/#the-contract"),
+        ("which python packages", "participant/forms/#packages"),
+        ("forgot password", "participant/account/#e-mail"),
+        ("second factor", "participant/account/#a-second-factor"),
+        ("delete my account", "participant/account/#your-data"), ("api token", "reference/api/#tokens"),
+        ("play against an agent", "participant/sittings/"), ("install arena", "participant/command/#install-it"),
+        ("windows", "participant/command/#systems"), ("tournament", "participant/glossary/#tournament"),
+        ("confidence interval", "participant/results/#leaderboards-and-ratings"),
+        ("replay", "participant/results/#replays"), ("how do i log in", "participant/account/#log-in"),
+        ("leaderboard", "participant/results/#leaderboards-and-ratings"),
+        ("promotion test", "participant/versions/#the-promotion-test"),
+        ("backup", "operator/backup/#what-a-backup-contains"), ("add a game", "contributor/environments/#add-a-game"),
+    ],
+)  # fmt: skip
+def test_questions_of_people_find_their_answers(question: str, answer: str) -> None:
+    """Among the first two: what a question has besides its subject, and what only contains a word, finds nothing."""
+    found = [hit.address for hit in doc_search(search_words(question, most=10), limit=2)]
+    assert f"/docs/{answer}" in found
+
+
 def test_the_search_in_the_documentation_ranks_titles_above_text() -> None:
     hits = doc_search(["REFEREE"], limit=10)
     assert hits[0].page.name == "reference/referee"
@@ -121,3 +148,11 @@ def test_a_search_names_no_closed_account_and_takes_any_text(client: Client, cas
     assertNotContains(odd, "<script>alert")
     assertContains(odd, "Nothing here has")
     assertNotContains(client.get("/search/"), "Nothing here has")
+
+
+def test_an_environment_is_found_by_the_beginning_of_a_word_of_its_description(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    Environment.objects.filter(pk=environment.pk).update(description="A pole with an angular velocity.")
+    assert client.get("/search/?q=elo").context["environments"] == []
+    assert client.get("/search/?q=Veloc pole").context["environments"] == [environment]

@@ -71,7 +71,8 @@ def _build_newest(agent: Agent, answer: OrganiserAnswer) -> str:
     newest = agent.submissions.filter(deleted_at=None).order_by("-number").first()
     if newest is None:
         raise Refused("It has no version with an archive.")
-    return f"version {newest.number} {build_again(newest)}"
+    build = submission_rebuild(submission=newest)
+    return f"has version {newest.number} built and validated again as build {build.pk}."
 
 
 DISABLE = OrganiserAction(

@@ -57,6 +57,7 @@ REQUEUE = OrganiserAction(
     button="Requeue",
     do=_requeue,
     fits=_is_open,
+    is_told=False,
 )
 PRIORITISE = OrganiserAction(
     name="prioritise",
@@ -73,6 +74,7 @@ PRIORITISE = OrganiserAction(
         most=PRIORITIES,
     ),
     fits=lambda job: job.state == JobState.QUEUED,
+    is_told=False,
 )
 CANCEL = OrganiserAction(
     name="cancel",

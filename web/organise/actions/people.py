@@ -107,6 +107,7 @@ UNBAN = OrganiserAction(
     button="Lift the ban",
     do=_unban,
     fits=lambda user: not user.is_active and not user.is_deleted,
+    is_told=False,
 )
 UNLOCK = OrganiserAction(
     name="unlock_logins",

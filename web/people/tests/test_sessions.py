@@ -13,6 +13,7 @@ from allauth.usersessions.models import UserSession
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
@@ -85,10 +86,13 @@ def test_each_login_and_each_refused_one_is_a_line_of_the_log(cast: Cast, caplog
     caplog.set_level(logging.INFO, logger="arena.accounts")
     app, _ = factories.second_factor(cast.bob)
     log_in(cast.alice, password="guess")
-    log_in(cast.alice)
+    known = log_in(cast.alice)
     waiting = log_in(cast.bob)
     waiting.post("/login/code/", {"code": "000000"})
     Client(REMOTE_ADDR="192.0.2.1").post("/login/", {"username": "nobody@arena.example", "password": "guess"})
+    stranger = Client(REMOTE_ADDR="192.0.2.1")
+    stranger.post(reverse("account_reset_password"), {"email": cast.alice.email})
+    known.post("/logout/")
     found = [
         (one.getMessage(), one.account, one.login_by, one.outcome, one.address)  # type: ignore[attr-defined]
         for one in caplog.records if one.name == "arena.accounts"
@@ -98,6 +102,8 @@ def test_each_login_and_each_refused_one_is_a_line_of_the_log(cast: Cast, caplog
         ("Account: log_in", cast.alice.pk, "password", "done", "192.0.2.1"),
         ("Account: log_in_failed", cast.bob.pk, "code", "refused", "192.0.2.1"),
         ("Account: log_in_failed", None, "password", "refused", "192.0.2.1"),
+        ("Account: ask_for_link", None, "", "done", "192.0.2.1"),
+        ("Account: log_out", cast.alice.pk, "", "done", "192.0.2.1"),
     ]
     assert "guess" not in caplog.text
     assert app.user == cast.bob

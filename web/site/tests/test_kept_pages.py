@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.test import Client
 from django.utils import timezone
 
 from core.people.tokens import token_create
-from core.tests.factories import Cast
+from core.tests.factories import PASSWORD, Cast
 from web.conftest import As
 from web.kit.views import FOR_A_WHILE
+from web.tests.house import reset_link
 
 pytestmark = pytest.mark.django_db
 PERSONAL = ("/profile/", "/inbox/", "/profile/email/", "/profile/logins/", "/profile/sessions/", "/profile/tokens/",
@@ -45,6 +47,25 @@ def test_logging_out_clears_what_the_browser_has_kept(cast: Cast, visit: As) -> 
     assert visit(cast.alice).post("/logout/")["Clear-Site-Data"] == '"cache", "storage"'
     assert visit(cast.olga).post("/admin/logout/")["Clear-Site-Data"] == '"cache", "storage"'
     assert "Clear-Site-Data" not in visit(cast.alice).get("/profile/")
+
+
+def test_ending_ones_own_session_and_account_clears_the_same(cast: Cast) -> None:
+    client = Client()
+    client.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+    own, other = UserSession.objects.get(user=cast.alice), Client()
+    other.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+    second = UserSession.objects.exclude(pk=own.pk).get(user=cast.alice)
+    assert "Clear-Site-Data" not in client.post(f"/profile/sessions/{second.pk}/end/")
+    assert client.post(f"/profile/sessions/{own.pk}/end/")["Clear-Site-Data"] == '"cache", "storage"'
+    client.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+    form = {"username": "alice"}
+    assert client.post("/profile/delete/", form)["Clear-Site-Data"] == '"cache", "storage"'
+
+
+def test_the_page_behind_a_link_for_a_password_is_kept_by_no_cache(cast: Cast) -> None:
+    answer = Client().get(reset_link(cast.alice), follow=True)
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
 
 
 @pytest.mark.parametrize(("site", "prefix"), [("https://arena.example", "__Host-"), ("", "")])

@@ -6,8 +6,7 @@ if (themeButton) {
   themeButton.hidden = false;
   themeButton.addEventListener("click", () => {
     const root = document.documentElement;
-    const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = isDark ? "light" : "dark";
+    root.dataset.theme = isDark() ? "light" : "dark";
     theme.write(root.dataset.theme);
   });
 }
@@ -96,6 +95,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     }
     for (const box of part.querySelectorAll("input[type=checkbox][id]")) box.checked = ticked.has(box.id);
     showCopyButtons(part);
+    offerFiles(part);
     showLocalTimes(part);
     countDown();
     if (focused) [...part.querySelectorAll(FOCUSED)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
@@ -148,8 +148,8 @@ document.addEventListener("submit", (event) => {
 });
 // Focuses the first wrong field of a refused form.
 document.querySelector(".wrong input, .wrong select")?.focus();
-// The back button must not show a form whose button is disabled.
-addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+// The back button must not show a form whose button is disabled. Every other page comes back as it was left.
+addEventListener("pageshow", (event) => { if (event.persisted && document.querySelector("form[data-sent]")) location.reload(); });
 
 document.addEventListener("change", ({ target }) => {
   if (target.type !== "file" || !target.dataset.maxBytes) return;
@@ -176,6 +176,20 @@ document.querySelectorAll("input[type=file][data-main]").forEach((input) => {
   offerNames(input);
   input.addEventListener("change", () => offerNames(input));
 });
+
+// Videos -----------------------------------------------------------------------
+// Offers the file where the browser cannot play it, instead of a button that does nothing.
+function offerFiles(root) {
+  for (const source of root.querySelectorAll("video > source")) {
+    const video = source.parentNode;
+    if (video.canPlayType(source.type)) continue;
+    const link = Object.assign(document.createElement("a"), { href: source.src, textContent: "Download the video" });
+    const words = document.createElement("p");
+    words.append("This browser does not play videos of this kind. ", link);
+    video.replaceWith(words);
+  }
+}
+offerFiles(document);
 
 // Copying ----------------------------------------------------------------------
 function showCopyButtons(root) {

@@ -4,6 +4,8 @@ const POLL_SECONDS = 2;
 // A stream that brings its parts itself needs the page less often.
 const PROGRESS_SECONDS = 4;
 const part = () => document.querySelector("[data-live]");
+// Firefox gives a stream up after one outage: the page opens a new one.
+const RETRY_SECONDS = 40;
 let events = null;
 let polling = 0;
 let progress = "";
@@ -36,7 +38,7 @@ function put({ id, html }) {
 }
 
 function listen() {
-  if (events || polling || document.hidden || !part()) return;
+  if (events || document.hidden || !part()) return;
   if (!part().dataset.events || !window.EventSource) return poll();
   events = new EventSource(part().dataset.events);
   let brings = false;
@@ -52,7 +54,12 @@ function listen() {
   events.addEventListener("open", () => { failures = 0; clearInterval(polling); polling = 0; });
   events.addEventListener("error", () => {
     failures += 1;
-    if (events.readyState === EventSource.CLOSED || failures > 1) poll();
+    const isClosed = events.readyState === EventSource.CLOSED;
+    if (isClosed || failures > 1) poll();
+    if (isClosed) {
+      events = null;
+      setTimeout(listen, RETRY_SECONDS * 1000);
+    }
   });
 }
 

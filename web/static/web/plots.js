@@ -1,7 +1,7 @@
 // Draws charts with uPlot from the JSON beside each one (web/site/plots.py). The page already has their tables.
 "use strict";
 
-// Resolves colours of the style sheet, because a canvas supports neither custom properties nor light-dark().
+// Resolves colours of the style sheet, because a canvas supports no custom properties.
 const probe = document.createElement("span");
 probe.hidden = true;
 document.body.append(probe);

@@ -66,7 +66,7 @@ function image(index) {
   const frame = frames[index];
   if (frame.image) return frame.image;
   const made = new Image();
-  if (frame.svg) made.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(frame.svg)}`;
+  if (frame.svg) made.src = schemed(`data:image/svg+xml;charset=utf-8,${encodeURIComponent(frame.svg)}`);
   frame.image = made;
   decoded.push(frame);
   if (decoded.length > MOST_DECODED) decoded.shift().image = null;

@@ -1,4 +1,4 @@
-"""Marks what a player prints with the match and the move during which it is printed.
+"""Marks what a player prints with the match and the move during which it is printed, and keeps both ends of it.
 
 The marks are for the owner's eyes. A player that writes such a line itself, or writes past these streams, misleads its
 owner alone.
@@ -60,3 +60,27 @@ def install() -> None:
             marked = Marked(file, stream.encoding, stream.errors, write_through=True)
             setattr(sys, name, marked)
             setattr(sys, f"__{name}__", marked)
+
+
+class Log:
+    """The first and the last bytes of the output."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._head, self._tail, self._cut = limit, b"", b"", 0
+
+    def copy(self) -> Log:
+        twin = Log(self._limit)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def add(self, data: bytes) -> None:
+        room = self._limit // 2 - len(self._head)
+        self._head += data[:room]
+        tail = self._tail + data[room:]
+        kept = self._limit - self._limit // 2
+        self._cut += max(0, len(tail) - kept)
+        self._tail = tail[-kept:] if kept else b""
+
+    def text(self) -> str:
+        mark = b"\n[%d bytes cut]\n" % self._cut if self._cut else b""
+        return (self._head + mark + self._tail).decode("utf-8", "replace")

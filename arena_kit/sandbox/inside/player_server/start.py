@@ -1,4 +1,7 @@
-"""Starts a container's process 1, for a script if the first argument is `script`, otherwise for a player."""
+"""Starts a container's process 1, for a script if the first argument is `script`, otherwise for a player.
+
+The first argument `plain` starts a player's plain process.
+"""
 
 import os
 import sys
@@ -8,6 +11,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [os.path.dirname(HERE)] + [path for path in sys.path if path != HERE]
 if sys.argv[1:2] == ["script"]:
     from player_server.scripting import main  # type: ignore[import-not-found]  # found beside this folder
+elif sys.argv[1:2] == ["plain"]:
+    from player_server.plain import main  # type: ignore[import-not-found]  # found beside this folder
 else:
     from player_server.supervisor import main  # type: ignore[import-not-found]  # found beside this folder
 

@@ -20,6 +20,7 @@ from typing import Any
 from arena_kit.frames import MESSAGE, Splitter, pack_data, unpack_data
 
 from . import descriptors, loading, process, walls
+from .printing import Log
 
 GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
@@ -32,30 +33,6 @@ MEMORY_SECONDS = 0.05
 """Seconds between two looks at the memory of a container whose engine would kill all of it, process 1 as well."""
 EARLY_REPORTS, EARLY_BYTES = 32, 8192
 """Number and total size of `printed` messages; both are small, because the host may not read before the duel ends."""
-
-
-class Log:
-    """The first and the last bytes of the output."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self._head, self._tail, self._cut = limit, b"", b"", 0
-
-    def copy(self) -> Log:
-        twin = Log(self._limit)
-        twin.__dict__.update(self.__dict__)
-        return twin
-
-    def add(self, data: bytes) -> None:
-        room = self._limit // 2 - len(self._head)
-        self._head += data[:room]
-        tail = self._tail + data[room:]
-        kept = self._limit - self._limit // 2
-        self._cut += max(0, len(tail) - kept)
-        self._tail = tail[-kept:] if kept else b""
-
-    def text(self) -> str:
-        mark = b"\n[%d bytes cut]\n" % self._cut if self._cut else b""
-        return (self._head + mark + self._tail).decode("utf-8", "replace")
 
 
 class Lines:

@@ -1,0 +1,65 @@
+"""Participants' commands on Windows and macOS, which simulators and types stand in for: see `tests/machines`."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arena_kit.cli.main import VERBS
+from tests.machines import SYSTEMS, arena, simulated
+
+ROOT = Path(__file__).parents[1]
+EVERY_HELP = """
+from arena_kit.cli.main import VERBS, main
+for verb in VERBS:
+    try:
+        main([verb, "--help"])
+    except SystemExit as end:
+        assert end.code == 0, verb
+"""
+"""Each verb's module is imported and prints its options."""
+
+
+def portable_files() -> list[str]:
+    spec = importlib.util.spec_from_file_location("portable", ROOT / ".ci" / "portable.py")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
+    return list(module.paths())
+
+
+def test_nothing_that_participants_use_is_excused_from_the_ban_on_what_only_linux_has() -> None:
+    only_the_machine = 'lint.per-file-ignores = {"arena_kit/machine/*.py" = ["TID251"]}'
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--select", "TID251", "--config", only_the_machine]
+    files = portable_files()
+    assert {"arena_kit/cli/play.py", "arena_kit/environment/server/program.py"} < set(files)
+    done = subprocess.run([*command, *files], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_verb_shows_its_options(system: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_HELP], env=simulated(system), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("usage: arena ") >= len(VERBS)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("environment", ["nim", "classic-nim"])
+def test_environments_of_organisers_run_at_home(system: str, environment: str) -> None:
+    folders, player = ROOT / "arena_kit" / "tests" / "environment" / "folders", ROOT / "example_players" / "random"
+    command = arena("play", str(player), str(player), "--environments", str(folders), "--environment", environment)
+    done = subprocess.run(
+        [*command, "--matches", "2", "--sandbox", "process", "--json"],
+        env=simulated(system), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["sandbox"], result["matches"], result["errors"]) == ("plain", 2, [0, 0])
