@@ -147,7 +147,7 @@ def _variables(folder: Path, database_url: str) -> dict[str, str]:
         "DEBUG": "false",
         "SECRET_KEY": "for-this-benchmark-alone-0123456789-abcdefghijklmnop",
         "DATABASE_URL": database_url,
-        "DATA_DIR": str(folder),
+        "DATA_DIR": str(folder / "data"),
         "METRICS_DIR": str(folder / "metrics"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",

@@ -188,7 +188,7 @@ def _history(options: argparse.Namespace, rows: int, url: str, folder: Path) -> 
     variables = {
         **kept, "DJANGO_SETTINGS_MODULE": "benchmarks.load.settings", "DEBUG": "false", "LOGS": "level=CRITICAL",
         "SECRET_KEY": "for-this-benchmark-alone-0123456789-abcdefghijklmnop", "DATABASE_URL": url,
-        "DATA_DIR": str(folder), "METRICS_DIR": str(folder / f"metrics-{rows}"),
+        "DATA_DIR": str(folder / "data"), "METRICS_DIR": str(folder / f"metrics-{rows}"),
     }  # fmt: skip
     words = ["--agents", str(options.agents), "--measure-here", str(rows)]
     command = [sys.executable, "-m", "benchmarks.standings", *words]

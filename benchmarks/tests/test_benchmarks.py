@@ -159,10 +159,7 @@ def test_a_result_is_timed_over_two_histories_and_by_many_workers(
     "module",
     [
         "runner",
-        *(
-            pytest.param(name, marks=pytest.mark.nightly)
-            for name in ("recording", "fairness", "tournament", "evaluations")
-        ),
+        pytest.param("fairness", marks=pytest.mark.nightly),
     ],
 )
 def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> None:

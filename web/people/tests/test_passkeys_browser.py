@@ -59,13 +59,13 @@ def test_a_passkey_opens_the_account_alone_or_after_the_password(page: Page) -> 
     page.goto("/profile/second-factor/")
     expect(page.get_by_text("Opens the account alone")).to_be_visible()
     page.goto("/admin/")
-    expect(page.get_by_role("heading", name="Organise")).to_be_visible()
+    expect(page.get_by_role("heading", name="Tables")).to_be_visible()
 
     # Alone, and where one was going.
     page.context.clear_cookies()
     page.goto("/admin/")
     page.get_by_role("button", name="Log in with a passkey").click()
-    expect(page.get_by_role("heading", name="Organise")).to_be_visible()
+    expect(page.get_by_role("heading", name="Tables")).to_be_visible()
 
     # After the password.
     page.context.clear_cookies()
