@@ -84,7 +84,7 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 def image_name(word: str, options: argparse.Namespace) -> str:
     """Return `word`, which names no file or folder, as the name of an image. Raises BadArgument if it cannot be one."""
-    if word.endswith((".zip", "/", "\\")) or word.startswith((".", "/", "\\")) or Path(word).drive:
+    if word.endswith((".zip", "/")) or word.startswith((".", "/")) or "\\" in word:
         raise BadArgument(f"There is no file or folder {word}.")
     if sandbox_settle(options) != "docker":
         raise BadArgument(f"There is no file or folder {word}; images need --sandbox docker.")

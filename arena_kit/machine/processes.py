@@ -27,17 +27,21 @@ _NEW_NAMESPACES = 0x10000000 | 0x40000000 | 0x08000000  # of users, networks and
 
 
 def limit(name: str, most: int, *, for_good: bool = True) -> None:
-    """Limit this process, as far as the machine does; never raises.
+    """Limit this process, as far as the machine does. Raises OSError and ValueError on Linux alone.
 
     name: of a limit of getrlimit(2), such as "CPU". for_good: whether this process itself cannot raise it again.
     Windows has no limits, and macOS answers usual limits on memory (AS, DATA) with EINVAL.
     """
     if sys.platform != "win32":
-        with contextlib.suppress(OSError, ValueError, AttributeError):
+        try:
             kind = getattr(resource, f"RLIMIT_{name}")
             hard = resource.getrlimit(kind)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(kind, (most, most if for_good else hard))
+        except (OSError, ValueError, AttributeError):
+            # A site must not read what people send it without a limit that its kernel has.
+            if LINUX:
+                raise
 
 
 def unshare() -> bool:

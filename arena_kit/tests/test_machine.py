@@ -38,11 +38,14 @@ def test_a_lock_keeps_other_processes_out_until_it_is_closed(tmp_path: Path) -> 
     assert other() == "True\n"
 
 
-def test_a_limit_that_the_machine_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_another_machine_refuses_is_left_out_and_never_on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(kind: int, limits: tuple[int, int]) -> None:
         raise ValueError("current limit exceeds maximum limit")
 
     monkeypatch.setattr("resource.setrlimit", refuse)
+    with pytest.raises(ValueError, match="current limit"):
+        processes.limit("AS", 1 << 30)
+    monkeypatch.setattr("arena_kit.machine.processes.LINUX", False)
     processes.limit("AS", 1 << 30)
     processes.limit("NO_SUCH_LIMIT", 1)
 

@@ -147,7 +147,7 @@ def decoded(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        how = f" PowerShell wrote it as UTF-16: write it anew with | Out-File -Encoding utf8 {name}"
+        how = f" PowerShell wrote it as UTF-16. Write it anew, e.g.: pip freeze | Out-File -Encoding utf8 {name}"
         is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         raise ArchiveRefused(f"{name} is not UTF-8 text.{how if is_utf16 else ''}", code="not_utf8") from None
 

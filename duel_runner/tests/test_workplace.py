@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from pytest_django.fixtures import Settings
 
+from arena_kit.errors import PlatformFault
 from arena_kit.sandbox.lock_file import tokens_alive
 from core.models import Submission
 from core.tests import factories
-from duel_runner.workplace import Workplace, worker_label, workplace_of_this_worker
+from duel_runner.workplace import Workplace, sandbox, worker_label, workplace_of_this_worker
 
 
 @pytest.fixture
@@ -21,6 +22,20 @@ def workplace(settings: Settings) -> Workplace:
 def submission(db: None) -> Submission:
     environment = factories.environment()
     return factories.submission(factories.agent(factories.user("owner"), environment))
+
+
+@pytest.mark.parametrize("name", ["auto", "plain", ""])
+def test_a_worker_takes_no_sandbox_that_is_chosen_on_laptops(settings: Settings, name: str) -> None:
+    settings.DEBUG, settings.SANDBOX = True, name
+    with pytest.raises(PlatformFault) as refused:
+        sandbox()
+    assert refused.value.code == "sandbox_refused"
+
+
+def test_local_processes_are_for_a_machine_in_debug_only(settings: Settings) -> None:
+    settings.DEBUG, settings.SANDBOX = False, "process"
+    with pytest.raises(PlatformFault):
+        sandbox()
 
 
 def test_no_two_starts_have_the_same_name(workplace: Workplace, submission: Submission) -> None:

@@ -325,7 +325,7 @@ def test_the_guide_fetches_an_environment_that_is_not_in_the_kit(
     client: Client, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shipped = client.get(f"{ADDRESS}write/").content.decode()
-    assert "arena check my_player --environment tic-tac-toe --sandbox process" in shipped
+    assert "arena check my_player --environment tic-tac-toe" in shipped
     assert "arena pull" not in shipped
     monkeypatch.setattr("web.environments.parts.own_slugs", lambda: frozenset({"tic-tac-toe"}))
     own = client.get(f"{ADDRESS}write/").content.decode()
