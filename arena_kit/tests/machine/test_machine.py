@@ -15,7 +15,7 @@ from arena_kit.machine import files, processes
 from arena_kit.machine.sockets import POLLIN, POLLOUT, SocketPoll
 from arena_kit.tests.arenas import until
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LOCKED = "import sys; from arena_kit.machine import files; f = open(sys.argv[1], 'a'); print(files.lock(f.fileno()))"
 
 
