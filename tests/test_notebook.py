@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 import time
@@ -63,7 +64,7 @@ def test_the_notebook_of_a_page_runs_from_the_rules_to_the_leaderboard(
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("ARENA_URL", raising=False)
     kernel = NotebookClient(notebook, timeout=300, allow_errors=True, resources={"metadata": {"path": str(tmp_path)}})
-    running = threading.Thread(target=kernel.execute)
+    running = threading.Thread(target=lambda: asyncio.run(kernel.async_execute()))
     running.start()
     while running.is_alive():
         deliver_messages()

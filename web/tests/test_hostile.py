@@ -56,7 +56,7 @@ class Tags(HTMLParser):
             if name.startswith("on") or name in ("style", "srcdoc"):
                 self.active.append(f"{tag} {name}")
             if name in ("href", "src", "action", "formaction", "data") and not target.startswith(
-                ("/", "#", "?", "http://testserver/", "https://", "mailto:", "data:image/svg+xml", "otpauth:")
+                ("/", "#", "?", "http://testserver/", "https://", "mailto:", "data:image/svg+xml", "data:,", "otpauth:")
             ):
                 self.active.append(f"{tag} {name}={target[:40]}")
 

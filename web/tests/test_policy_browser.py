@@ -177,6 +177,8 @@ def _is_for_programs(address: str) -> bool:
     """The API, whose one page is looked at in `test_schema_browser.py`; what monitors ask; files."""
     return (
         address.startswith(("/api", "/health", "/kit/", "/submissions/", "/leaderboard/", "/metrics", "/robots.txt"))
-        or address.endswith((".zip", ".gz", ".json", ".csv", "/video", "/replay.html", ".png", ".svg", "{wheel}"))
+        or address.endswith(
+            (".zip", ".gz", ".json", ".ipynb", ".csv", "/video", "/replay.html", ".png", ".svg", "{wheel}")
+        )
         or "/logs/" in address
     )

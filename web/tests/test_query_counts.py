@@ -44,11 +44,12 @@ ONE_FILE = {
             "batch_trajectories", "run", "run_records", "sitting", "sittings"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
-            "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
+            "evaluation_log", "evaluation_records", "kit", "kit_bundle", "kit_file", "kit_index", "kit_latest",
+            "kit_project",
             "go_on", "match_playouts", "match_playouts_ask", "sitting", "sitting_frames", "sitting_replay",
             "match", "match_analysis", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
-            "starter", "starter_kit",
+            "notebook", "schema", "starter", "starter_kit",
             "submission_archive", "submission_log", "submission_sbom", "submission_source", "validation_frames",
             "validation_match", "validation_replay"),
 }  # fmt: skip
@@ -198,6 +199,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         **{f"dashboard_{name}": [] for name in ("tasks", "rollouts", "stats")},
         "leaderboard_environments": [],
         "evaluation_metrics": [],
+        "agent_history": [hero.pk],
         "agent_opponents": [hero.pk],
         "leaderboard_of": [rows.task.env_id],
     }
