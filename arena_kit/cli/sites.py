@@ -20,6 +20,8 @@ from arena_kit.version import SOURCE, kit_version
 
 TOKEN_VARIABLE, SITE_VARIABLE = "ARENA_TOKEN", "ARENA_URL"
 FILE = "sites.json"
+COMPARING_SECONDS = 5.0
+"""A site has this long to answer which arena-kit it offers."""
 NO_SITE = f"No site is known. Run `arena login URL`, or name one with --site or {SITE_VARIABLE}."
 
 
@@ -133,15 +135,17 @@ def _compare_kit(client: Client, today: str) -> None:
         return
     # What is wrong with the site or the file, the command itself finds and says.
     with contextlib.suppress(SiteError, BadArgument):
-        sites = read_sites()
-        if sites.compared.get(client.site) == today:
+        if read_sites().compared.get(client.site) == today:
             return
-        arena = client.arena()
+        # Without the token, and briefly: a site that is down would otherwise be waited for twice.
+        arena = Client(client.site, timeout_seconds=COMPARING_SECONDS).arena()
         if arena.kit_version != own:
             tell(
                 f"{client.site} plays by arena-kit {arena.kit_version}, and this is {own}. "
                 f'Run: pip install "arena-kit @ {arena.kit_url}"'
             )
+        # Read anew: another command may have logged in or out while the site answered.
+        sites = read_sites()
         write_sites(replace(sites, compared={**sites.compared, client.site: today}))
 
 

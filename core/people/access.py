@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from allauth.account.signals import password_changed, password_reset, password_set
 from allauth.core import context
 from allauth.mfa.models import Authenticator
@@ -49,21 +50,24 @@ def access_changed(*, user: User, title: str, keeps_tokens: bool = False) -> Non
 def access_end(*, user: User, keeps_tokens: bool = False, heeds_box: bool = True) -> int:
     """End the sessions of an account except that of its owner's request, and revoke its tokens; return how many.
 
+    Another address that was asked for and not confirmed is forgotten: a thief may have asked for it.
+
     A session that another request has ended meanwhile stays ended. keeps_tokens: also true if the owner ticks the box
     KEEP of the form, unless `heeds_box` is false.
     """
     request: HttpRequest | None = context.request
     with transaction.atomic():
-        epoch = User.objects.select_for_update(no_key=True).values_list("session_epoch", flat=True).get(pk=user.pk)
+        row = User.objects.select_for_update(no_key=True).only("session_epoch", "email").get(pk=user.pk)
         is_own = (
             request is not None
             and isinstance(request.user, User)
-            and (request.user.pk, request.user.session_epoch) == (user.pk, epoch)
+            and (request.user.pk, request.user.session_epoch) == (row.pk, row.session_epoch)
             and SESSION_KEY in request.session
         )
         User.objects.filter(pk=user.pk).update(session_epoch=F("session_epoch") + 1)
         user.refresh_from_db(fields=["session_epoch"])
         UserSession.objects.filter(user=user).delete()
+        EmailAddress.objects.filter(user=user, verified=False).exclude(email=row.email.lower()).delete()
         is_asked = request is not None and (is_own or request.user.is_anonymous)
         if request is not None and is_own:
             assert isinstance(request.user, User)

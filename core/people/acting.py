@@ -72,7 +72,8 @@ def owner_told(*, by: User | AnonymousUser, row: Model, sentence: str, reason: s
     owner = owner_of(row)
     if owner is None or owner.pk == by.pk:
         return
-    what = "Your account" if isinstance(row, User) else f"Your {row._meta.verbose_name} {_name(row)}"
+    kind = "version" if isinstance(row, Submission) else row._meta.verbose_name
+    what = "Your account" if isinstance(row, User) else f"Your {kind} {_name(row)}"
     title = f"{what} {sentence.rstrip('.')}"
     because = f" Reason: {reason.rstrip('.')}." if reason else ""
     text = f"{title}.{because} {BY_ORGANISER}"

@@ -15,7 +15,7 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.notices.letters import letter_write
-from core.people.access import access_changed, access_end
+from core.people.access import access_changed, access_end, account_lock
 
 OF_ANOTHER = "This address belongs to another account. Log in to that one, or choose a new password for it."
 
@@ -55,10 +55,11 @@ def _email_set(*, user: User, email: str) -> None:
 def email_change_begin(*, user: User, email: str) -> EmailAddress:
     """Note that a person wants another address, in place of an earlier wish, and mail the link that confirms it there.
 
-    Until the link is opened the account keeps its address, confirmed or not.
+    Until the link is opened the account keeps its address, confirmed or not. Raises Refused like `account_lock`.
     """
     row: EmailAddress
     with transaction.atomic():
+        account_lock(user=user)
         EmailAddress.objects.filter(user=user).exclude(email__in=(user.email.lower(), email.lower())).delete()
         row, _ = EmailAddress.objects.get_or_create(user=user, email=email.lower())
         letter_write(kind=LetterKind.CONFIRM_EMAIL, email=row.email)

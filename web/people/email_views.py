@@ -10,6 +10,7 @@ from django import forms
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 
+from core.errors import Refused
 from core.models import User
 from core.people.audit_log import account_record
 from core.people.emails import email_address_ensure, email_change_end
@@ -41,9 +42,13 @@ class Email(EmailView):
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         assert isinstance(self.request.user, User)
-        with transaction.atomic():
-            account_record(self.request, self.request.user, "change_email", note="Not confirmed yet.")
-            return super().form_valid(form)
+        try:
+            with transaction.atomic():
+                account_record(self.request, self.request.user, "change_email", note="Not confirmed yet.")
+                return super().form_valid(form)
+        except Refused as refused:
+            form.add_error(None, str(refused))
+            return self.form_invalid(form)
 
     # django-allauth removes and chooses addresses too. Of an account that has confirmed none it would take one that is
     # not confirmed, or leave the account without any.

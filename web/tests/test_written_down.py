@@ -231,6 +231,9 @@ def test_owners_are_told_what_an_organiser_did_to_their_things(
     assert told(alice)[-2:] == ["Your agent rook is disabled", f"Your rollout {rollout.pk} was cancelled"]
     text = Notice.objects.get(title="Your agent rook is disabled").text
     assert "Reason: It copies others. An organiser did this" in text
+    version = factories.submission(agent)
+    olga.post(f"/organise/do/submission/{version.pk}/delete_archives/", {"sure": "yes"})
+    assert told(alice)[-1] == f"Your version {version} is deleted; its results stay"
     assert told(cast.olga) == []
 
 

@@ -388,6 +388,26 @@ def test_another_kit_than_the_sites_is_told_once_a_day(
     assert read_sites().tokens == {"https://a.example": "t"}
 
 
+def test_a_login_while_the_kits_are_compared_is_kept(
+    remote: Site, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = Client.arena
+
+    def meanwhile(client: Client) -> object:
+        write_sites(Sites("https://a.example", {"https://a.example": "t"}))
+        return ask(client)
+
+    monkeypatch.setattr("arena_kit.cli.sites.kit_version", lambda: "0.1.0+kaaaaaaaaaaaa")
+    monkeypatch.setattr(Client, "arena", meanwhile)
+    remote.by_path["/api/v1/"] = said({**ABOUT, "kit_version": "0.1.0+kbbbbbbbbbbbb"})
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
+    assert "plays by" in arena("status", ID)[2]
+    assert read_sites().tokens == {"https://a.example": "t"}
+    assert remote.url in read_sites().compared
+    # The site says this to everybody, so it gets no token.
+    assert ["Authorization" in one[2] for one in remote.asked] == [False, True]
+
+
 def test_the_version_is_said_to_people_and_to_sites(remote: Site, arena: Arena) -> None:
     remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
     assert arena("--version")[1].startswith("arena-kit source (Python 3.")

@@ -25,6 +25,7 @@ from django.utils import timezone
 from core.models import AccountEvent, User
 from core.moderation.services import user_ban, user_unban
 from core.people import access
+from core.people.emails import email_change_begin
 from core.people.tokens import token_create, token_find
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
@@ -310,3 +311,38 @@ def test_who_opened_an_account_in_advance_keeps_no_token_by_a_box(cast: Cast) ->
     client.post(page.redirect_chain[-1][0], {**NEW_TWICE, "keep_tokens": "on"})
     assert User.objects.get(pk=cast.alice.pk).check_password(NEW)
     assert token_find(token, now=timezone.now()) is None
+
+
+def test_an_address_that_a_thief_has_asked_for_is_forgotten(cast: Cast) -> None:
+    wish = email_change_begin(user=cast.alice, email="thief@arena.example")
+    link = reverse("account_confirm_email", args=[EmailConfirmationHMAC(wish).key])
+    typed(Client(), cast.alice, {})
+    assert Client().post(link).status_code == 404
+    cast.alice.refresh_from_db()
+    assert cast.alice.email == "alice@arena.example"
+
+
+def test_an_ended_session_asks_for_no_address(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def meanwhile(*_: object, **__: object) -> None:
+        User.objects.filter(pk=cast.alice.pk).update(session_epoch=F("session_epoch") + 1)
+
+    alice = Client()
+    alice.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+    monkeypatch.setattr("web.people.email_views.account_record", meanwhile)
+    answer = alice.post(reverse("account_email"), {"email": "thief@arena.example", "action_add": ""})
+    assert "Your account has changed in the meantime" in answer.content.decode()
+    assert not EmailAddress.objects.filter(email="thief@arena.example").exists()
+
+
+def test_a_password_typed_by_the_operator_undoes_no_ban(cast: Cast) -> None:
+    def ban(**_: object) -> str:
+        if User.objects.get(pk=cast.alice.pk).is_active:
+            user_ban(user=User.objects.get(pk=cast.alice.pk), reason="x")
+        return NEW
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("getpass.getpass", ban)
+        call_command("changepassword", cast.alice.email, stdout=io.StringIO())
+    cast.alice.refresh_from_db()
+    assert not cast.alice.is_active
+    assert cast.alice.check_password(NEW)
