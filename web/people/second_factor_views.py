@@ -24,7 +24,9 @@ from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
 from django.utils.safestring import mark_safe
 
+from core.errors import Refused
 from core.models import AuditEntry, User
+from core.people.access import account_lock
 from core.people.audit_log import account_note, audit_record, operator_of
 from core.people.second_factor_selectors import recovery_code_count
 from web.people.adapters import SESSION_HASH
@@ -81,12 +83,18 @@ class Written(AsksForTokens):
     action: str
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
-        with transaction.atomic():
-            response: HttpResponse = super().form_valid(form)  # type: ignore[misc]  # of the view beside it
-            operator = operator_of(self.request, AuditEntry.Channel.SITE)
-            audit_record(operator=operator, action=self.action, row=self.user)
-            account_note(self.request, self.user, self.action)
-        return response
+        try:
+            with transaction.atomic():
+                # A session that another request has ended meanwhile changes no factor.
+                account_lock(user=self.user)
+                response: HttpResponse = super().form_valid(form)  # type: ignore[misc]  # of the view beside it
+                operator = operator_of(self.request, AuditEntry.Channel.SITE)
+                audit_record(operator=operator, action=self.action, row=self.user)
+                account_note(self.request, self.user, self.action)
+                return response
+        except Refused as refused:
+            form.add_error(None, str(refused))
+            return self.form_invalid(form)  # type: ignore[attr-defined]  # of the view beside it
 
     @property
     def user(self) -> User:
@@ -101,6 +109,8 @@ class Added(Written):
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         response = super().form_valid(form)
+        if form.errors:
+            return response
         latest = Authenticator.objects.filter(user=self.user, type=self.kind).latest("pk")
         record_authentication(self.request, self.user, "mfa", id=latest.pk, type=latest.type)
         return response

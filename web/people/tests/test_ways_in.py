@@ -346,3 +346,18 @@ def test_a_password_typed_by_the_operator_undoes_no_ban(cast: Cast) -> None:
     cast.alice.refresh_from_db()
     assert not cast.alice.is_active
     assert cast.alice.check_password(NEW)
+
+
+def test_an_ended_session_adds_no_factor(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def meanwhile(*, user: User) -> None:
+        User.objects.filter(pk=cast.alice.pk).update(session_epoch=F("session_epoch") + 1)
+        access.account_lock(user=user)
+
+    alice = Client()
+    alice.post("/login/", {"username": cast.alice.email, "password": PASSWORD})
+    monkeypatch.setattr("web.people.second_factor_views.account_lock", meanwhile)
+    secret = alice.get(reverse("mfa_activate_totp")).context["form"].secret
+    code = format_hotp_value(hotp_value(secret, int(time.time()) // 30))
+    answer = alice.post(reverse("mfa_activate_totp"), {"code": code})
+    assert "Your account has changed in the meantime" in answer.content.decode()
+    assert not Authenticator.objects.filter(user=cast.alice).exists()
