@@ -84,9 +84,7 @@ def bundle(request: HttpRequest) -> FileResponse:
     try:
         content = bundle_open(wheel_served())
     except FileNotFoundError:
-        raise Http404(
-            "The operator of this arena has made no bundle. The page of arena-kit shows how to do without."
-        ) from None
+        raise Http404("There is no bundle of this version of arena-kit. Its page shows how to do without.") from None
     return FileResponse(content, as_attachment=True, filename="arena-kit.zip")
 
 
