@@ -9,11 +9,13 @@ from allauth.account.internal.flows.login import get_authentication_records
 from allauth.core import context
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.db import transaction
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
 from core.models import AccountEvent, User
+from core.people.access import account_lock
 from core.people.audit_log import account_log, account_record
 from core.people.sessions import session_begin
 
@@ -37,7 +39,10 @@ def _on_logout(request: HttpRequest | None, user: User | None, **_: object) -> N
 def _on_provider(instance: SocialAccount, **_: object) -> None:
     request = context.request
     if instance._state.adding and request is not None and request.user == instance.user:
-        account_record(request, instance.user, "add_login", note=f"{instance.provider}: {instance.uid}")
+        with transaction.atomic():
+            # A session that another request has ended meanwhile adds no login.
+            account_lock(user=instance.user)
+            account_record(request, instance.user, "add_login", note=f"{instance.provider}: {instance.uid}")
 
 
 @receiver(user_login_failed)

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.defaults import page_not_found
 
+from core.errors import Refused
 from core.models import User
 from core.people.hashers import TooManyHashes
 from core.people.second_factor_selectors import has_second_factor, second_factor_missing
@@ -95,6 +96,10 @@ class SitePages:
                 return JsonResponse({"detail": sentence}, status=503)
             context = {"title": "This cannot be checked", "sentence": sentence}
             return render(request, "web/site/refusal.html", context, status=503)
+        if isinstance(exception, Refused) and not request.path_info.startswith("/api/"):
+            # No page of its own shows it, e.g. on the way back from a provider.
+            context = {"title": "This was not done", "sentence": str(exception)}
+            return render(request, "web/site/refusal.html", context, status=409)
         return page_not_found(request, exception) if isinstance(exception, Http404) else None
 
 

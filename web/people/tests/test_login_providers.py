@@ -12,6 +12,7 @@ import pytest
 from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.socialaccount.providers.github.views import GitHubOAuth2Adapter
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -19,6 +20,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from core.models import AuditEntry, InviteLink, Letter, User
 from core.moderation.services import user_ban
+from core.people.access import account_lock
 from core.settings.login_providers import login_providers
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
@@ -305,6 +307,19 @@ def test_a_provider_is_added_in_a_fresh_session_only_and_to_one_account(
     page = bob.get(come(bob, provider, {"process": "connect"})["Location"]).content.decode()
     assert "opens another account of the arena already" in page
     assert SocialAccount.objects.get().user == cast.alice
+
+
+def test_an_ended_session_adds_no_provider(cast: Cast, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
+    def meanwhile(*, user: User) -> None:
+        User.objects.filter(pk=cast.olga.pk).update(session_epoch=F("session_epoch") + 1)
+        account_lock(user=user)
+
+    olga = Client()
+    olga.post("/login/", {"username": cast.olga.email, "password": PASSWORD})
+    monkeypatch.setattr("core.people.login_log.account_lock", meanwhile)
+    answer = come(olga, provider, {"process": "connect"})
+    assert (answer.status_code, "Your account has changed in the meantime" in answer.content.decode()) == (409, True)
+    assert not SocialAccount.objects.filter(user=cast.olga).exists()
 
 
 def test_the_audit_log_says_that_an_organiser_added_a_provider_and_gave_it_up(cast: Cast, provider: Provider) -> None:
