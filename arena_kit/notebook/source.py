@@ -40,10 +40,14 @@ class Collected:
         source = source_of(thing)
         self._seen.add(name)
         self.modules |= set(_imported(source))
+        namespace = _namespace(thing)
         for used in free_names(source):
-            if used not in self._seen and not hasattr(builtins, used):
+            # A cell may define a name that Python has, too, such as `max`.
+            if used not in self._seen and (used in namespace or not hasattr(builtins, used)):
                 self._seen.add(used)
-                self._use(used, _namespace(thing), name)
+                self._use(used, namespace, name)
+                for module in _submodules(used, namespace.get(used), source):
+                    self._import(module, f"import {module}")
         self.parts.append(source)
 
     def _use(self, name: str, namespace: Mapping[str, Any], user: str) -> None:
@@ -58,7 +62,7 @@ class Collected:
             if getattr(sys.modules.get(module), found, None) is not value:
                 raise CannotWrite(f"{user} uses {name}, which cannot be imported from {module}.")
             self._import(module, f"from {module} import {found}" + ("" if found == name else f" as {name}"))
-        elif isinstance(value, (type, FunctionType)):
+        elif isinstance(value, type) or (inspect.isroutine(value) and isinstance(inspect.unwrap(value), FunctionType)):
             self.add(value)
             if value.__name__ != name:
                 self.parts.append(f"{name} = {value.__name__}")
@@ -85,11 +89,10 @@ class Collected:
 def source_of(thing: Any) -> str:
     """Return the source of a class or a function, also of one that a cell defines. Raises CannotWrite.
 
-    Python finds no class of a cell by itself, because a notebook is no file; the cell is found by the code of a method.
+    Python finds no class of a cell by itself, because a notebook is no file; the cell is found by the code of a method,
+    or among the cells that IPython keeps. A definition within another one may have a namesake outside, and is refused.
     """
-    codes = [thing.__code__] if isinstance(thing, FunctionType) else list(_codes(thing))
-    for code in codes:
-        cell = "".join(linecache.getlines(code.co_filename))
+    for cell in () if "<locals>" in thing.__qualname__ else _cells(thing):
         try:
             statements = ast.parse(cell).body
         except SyntaxError:
@@ -129,6 +132,28 @@ def is_plain(value: object) -> bool:
     if type(value) is float:
         return value - value == 0
     return type(value) in PLAIN
+
+
+def _submodules(name: str, value: object, source: str) -> Iterator[str]:
+    """Yield the modules that a source reaches over a package's own name, as in `xml.etree.ElementTree.parse`.
+
+    `import xml` alone does not load them.
+    """
+    if not isinstance(value, ModuleType) or value.__name__ != name:
+        return
+    for node in ast.walk(ast.parse(source)):
+        path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+        if path.startswith(f"{name}.") and getattr(sys.modules.get(path), "__name__", "") == path:
+            yield path
+
+
+def _cells(thing: Any) -> Iterator[str]:
+    """Yield the sources in which a class or a function may stand, the likeliest first."""
+    whole = inspect.unwrap(thing)
+    for code in [whole.__code__] if isinstance(whole, FunctionType) else _codes(thing):
+        yield "".join(linecache.getlines(code.co_filename))
+    if isinstance(thing, type) and isinstance(kept := _namespace(thing).get("In"), list):
+        yield from (cell for cell in reversed(kept) if isinstance(cell, str))
 
 
 def _codes(thing: type) -> Iterator[CodeType]:

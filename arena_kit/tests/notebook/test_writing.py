@@ -86,6 +86,41 @@ def test_a_function_and_every_form_of_agent_are_written(run: Run, tmp_path: Path
     assert plays(arena_kit.write_agent(found["predict"], tmp_path / "c"), [7, 8]) == 8
 
 
+def test_names_that_python_has_too_are_the_cells(run: Run, tmp_path: Path) -> None:
+    found = run("def max(valid): return valid[0]\ndef choose(state, valid_actions): return max(valid_actions)")
+    assert plays(arena_kit.write_agent(found["choose"], tmp_path / "a"), [4, 5]) == 4
+
+
+def test_functions_with_a_memory_go_along(run: Run, tmp_path: Path) -> None:
+    run("import functools\ndef kept(function):\n    return functools.wraps(function)(lambda *given: function(*given))")
+    run("@functools.cache\ndef depth(n): return n")
+    found = run("@kept\ndef choose(state, valid_actions): return valid_actions[depth(1)]")
+    assert plays(arena_kit.write_agent(found["choose"], tmp_path / "a"), [4, 5]) == 5
+
+
+def test_modules_within_packages_are_imported(run: Run, tmp_path: Path) -> None:
+    run("import xml.etree.ElementTree, os")
+    found = run(
+        "def choose(state, valid): return valid[len(xml.etree.ElementTree.fromstring('<a/>').tag + os.path.sep)]"
+    )
+    source = (arena_kit.write_agent(found["choose"], tmp_path / "a") / "player.py").read_text()
+    assert "import xml.etree.ElementTree\n" in source
+    assert "import os\n" in source
+    assert "os.path\n" not in source
+
+
+def test_classes_without_methods_are_found_among_the_cells_of_ipython(run: Run, tmp_path: Path) -> None:
+    cells = ["class Way(Enum):\n    ON = 0", "class Way(Enum):\n    ON = 1"]
+    found = run("from enum import Enum")
+    for cell in cells:
+        run(cell)
+    run("def choose(state, valid_actions): return valid_actions[Way.ON.value]")
+    with pytest.raises(CannotWrite, match="The source of Way is not found"):
+        arena_kit.write_agent(found["choose"], tmp_path / "a")
+    found["In"] = ["", *cells]
+    assert plays(arena_kit.write_agent(found["choose"], tmp_path / "a"), [4, 5]) == 5
+
+
 def test_files_go_along_and_own_modules_are_asked_for(run: Run, tmp_path: Path) -> None:
     (tmp_path / "wisdom.py").write_text("def best(valid): return valid[0]")
     (tmp_path / "net").mkdir()
@@ -115,6 +150,8 @@ def test_packages_become_requirements(run: Run, tmp_path: Path) -> None:
         ("def it(s, v): return missing[0]", "it uses missing, which is not defined here"),
         ("from collections import defaultdict\nQ = defaultdict(float)\ndef it(s, v): return Q[v[0]]",
          r"it uses Q, a defaultdict that this notebook holds\. Save it into a file"),
+        ("def it(s, v): return 0\ndef made():\n    def it(s, v): return 1\n    return it\nit = made()",
+         "The source of it is not found. Define it with class or def at the beginning of a line"),
         ("it = lambda s, v: v[0]", "The source of <lambda> is not found"),
         ("class Made:\n    def start(self): ...\nit = Made()", "Give the class or the function, not a Made"),
     ],
