@@ -102,17 +102,10 @@ def parallel(
 
 
 def _spec(name: str, environments: str | Path) -> EnvironmentSpec:
-    """Return the rules of a name. Raises UnknownEnvironment and, for a folder that is not there, ValueError."""
-    from pathlib import Path
-
     # Late: `import arena_kit` alone stays quick.
-    from arena_kit.environment.registry import get_spec, use_folder
+    from arena_kit.environment.registry import spec_from
 
-    if environments:
-        if not Path(environments).is_dir():
-            raise ValueError(f"There is no folder {environments} with environments.")
-        use_folder(Path(environments))
-    return get_spec(name)
+    return spec_from(environments, name)
 
 
 def _needs(package: str, extra: str) -> None:

@@ -188,6 +188,18 @@ def use_folder(folder: Path, store: Path | None = None) -> None:
         all_specs.cache_clear()
 
 
+def spec_from(folder: str | Path, name: str) -> EnvironmentSpec:
+    """Return the rules of a name, also of one in this folder; "" for none.
+
+    Raises UnknownEnvironment and, for a folder that is not there, ValueError.
+    """
+    if folder:
+        if not Path(folder).is_dir():
+            raise ValueError(f"There is no folder {folder} with environments.")
+        use_folder(Path(folder))
+    return get_spec(name)
+
+
 def use_files(source: Callable[[str], str]) -> None:
     """Ask `source` from now on for the files of environments whose slugs begin with KEPT_PREFIX and are in no folder.
 

@@ -10,6 +10,7 @@ import contextlib
 import hmac
 import os
 import secrets
+import selectors
 import socket
 import time
 from collections.abc import Callable
@@ -18,7 +19,8 @@ WORD = "loopback"
 """The word that stands for a connection where otherwise the number of an inherited socket does."""
 VARIABLE = "ARENA_DOOR"
 POLL_SECONDS = 0.05
-TOKEN_SECONDS = 5.0
+MOST_WAITING = 64
+"""At most about this many connections wait to send a token."""
 _TOKEN_BYTES = 32
 
 
@@ -35,30 +37,44 @@ class Door:
         self._listener.close()
 
     def accept(self, deadline: float, alive: Callable[[], bool]) -> socket.socket | None:
-        """Return the connection; None when the deadline (monotonic) passes or `alive` returns False first."""
-        self._listener.settimeout(POLL_SECONDS)
-        while time.monotonic() < deadline:
+        """Return the connection; None when the deadline (monotonic) passes or `alive` returns False first.
+
+        Strangers that connect and send nothing hold up no other connection; the oldest of too many are closed.
+        """
+        self._listener.setblocking(False)
+        waiting: list[socket.socket] = []
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._listener, selectors.EVENT_READ)
             try:
-                wire, _ = self._listener.accept()
-            except TimeoutError:
-                if not alive():
-                    return None
-                continue
-            with contextlib.suppress(OSError):
-                wire.settimeout(TOKEN_SECONDS)
-                if hmac.compare_digest(_received(wire), self._token.encode()):
-                    wire.settimeout(None)
-                    wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    return wire
-            wire.close()
+                while time.monotonic() < deadline:
+                    ready = [key.fileobj for key, _ in selector.select(POLL_SECONDS)]
+                    if not ready and not alive():
+                        return None
+                    if self._listener in ready:
+                        with contextlib.suppress(OSError):
+                            waiting.append(self._listener.accept()[0])
+                            selector.register(waiting[-1], selectors.EVENT_READ)
+                    sent = [wire for wire in waiting if wire in ready]
+                    for wire in sent or waiting[:-MOST_WAITING]:
+                        selector.unregister(wire)
+                        waiting.remove(wire)
+                        if self._is_right(wire):
+                            return wire
+                        wire.close()
+            finally:
+                for wire in waiting:
+                    wire.close()
         return None
 
-
-def _received(wire: socket.socket) -> bytes:
-    data = b""
-    while len(data) < _TOKEN_BYTES and (piece := wire.recv(_TOKEN_BYTES - len(data))):
-        data += piece
-    return data
+    def _is_right(self, wire: socket.socket) -> bool:
+        """Return whether a connection has sent the token, which arrives in one piece; then it is ready for use."""
+        with contextlib.suppress(OSError):
+            wire.setblocking(False)
+            if hmac.compare_digest(wire.recv(_TOKEN_BYTES), self._token.encode()):
+                wire.setblocking(True)
+                wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return True
+        return False
 
 
 def connect() -> socket.socket:

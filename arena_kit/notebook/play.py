@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.openings import check_openings
-from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.environment.registry import spec_from
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.notebook.players import LocalPlayer
 from arena_kit.notebook.progress import progress
@@ -57,9 +57,7 @@ def play(
 def _spec(environment: str, environments: str | Path) -> EnvironmentSpec:
     if not environment:
         raise ValueError('Name the environment, as in environment="connect-four".')
-    if environments:
-        use_folder(Path(environments))
-    return get_spec(environment)
+    return spec_from(environments, environment)
 
 
 def _duel(spec: EnvironmentSpec, one: Any, other: Any, matches: int, seed: int, *, quiet: bool) -> PlayedMatches:

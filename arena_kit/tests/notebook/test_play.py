@@ -187,7 +187,7 @@ def test_a_fault_forfeits_the_match_and_its_text_harms_no_page(player: Any, code
 def test_a_player_that_hangs_loses_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = get_spec("tic-tac-toe")
     limits = replace(spec.limits, move_seconds=0.1, bank_seconds=0.0, max_restarts=0)
-    monkeypatch.setattr(playing, "get_spec", lambda name: replace(spec, limits=limits))
+    monkeypatch.setattr(playing, "spec_from", lambda folder, name: replace(spec, limits=limits))
     free = threading.Event()
     found = duel(first, lambda state, valid: free.wait(60), matches=2)
     free.set()
@@ -234,6 +234,7 @@ def test_one_seat_is_an_evaluation_of_one_player() -> None:
         ((first,), {"environment": "connect-four"}, "Connect Four has 2 seats: give two players"),
         ((first, last), {"environment": "cart-pole"}, "CartPole has 1 seat: give one player"),
         ((first, last), {}, "Name the environment"),
+        ((first, last), {"environment": "pong", "environments": "nowhere"}, "There is no folder nowhere"),
         ((first, last), {"environment": "pong", "matches": 0}, "matches must be at least 1"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -14,7 +15,7 @@ from typing import NoReturn, cast
 
 import pytest
 
-from arena_kit.machine.loopback import VARIABLE, Door
+from arena_kit.machine.loopback import VARIABLE, Door, connect
 from arena_kit.sandbox.base import Launch, PlayerDidNotStart, Sandbox, SandboxError
 from arena_kit.sandbox.channel import short_folder
 from arena_kit.sandbox.choice import trial
@@ -110,6 +111,25 @@ def test_only_the_process_with_the_token_is_let_in() -> None:
         assert door.accept(time.monotonic() + 10, lambda: next(looks)) is None
         assert stranger.recv(1) == b""
     door.close()
+
+
+def test_strangers_who_say_nothing_hold_up_no_player(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be of the other player of the duel, which would win by that."""
+    monkeypatch.setattr("arena_kit.machine.loopback.MOST_WAITING", 4)
+    with contextlib.closing(Door()) as door, contextlib.ExitStack() as open_ones:
+        for name, value in door.variables.items():
+            monkeypatch.setenv(name, value)
+        address = ("127.0.0.1", int(door.variables[VARIABLE].split()[0]))
+        strangers = [open_ones.enter_context(socket.create_connection(address)) for _ in range(9)]
+        right = open_ones.enter_context(connect())
+        begun = time.monotonic()
+        wire = door.accept(begun + 20, lambda: True)
+        assert wire is not None
+        assert time.monotonic() - begun < 4
+        with wire:
+            right.sendall(b"x")
+            assert wire.recv(1) == b"x"
+        assert [stranger.recv(1) for stranger in strangers] == [b""] * 9
 
 
 class Unreachable:
