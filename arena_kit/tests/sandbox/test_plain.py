@@ -122,10 +122,8 @@ def test_strangers_who_say_nothing_hold_up_no_player(monkeypatch: pytest.MonkeyP
         address = ("127.0.0.1", int(door.variables[VARIABLE].split()[0]))
         strangers = [open_ones.enter_context(socket.create_connection(address)) for _ in range(9)]
         right = open_ones.enter_context(connect())
-        begun = time.monotonic()
-        wire = door.accept(begun + 20, lambda: True)
+        wire = door.accept(time.monotonic() + 4, lambda: True)
         assert wire is not None
-        assert time.monotonic() - begun < 4
         with wire:
             right.sendall(b"x")
             assert wire.recv(1) == b"x"
