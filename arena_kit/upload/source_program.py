@@ -6,6 +6,7 @@ hostile source. It uses the standard library only, so that it starts quickly.
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 import time
@@ -55,6 +56,8 @@ def main() -> int:
 
 def _wrong(name: str, source: bytes) -> tuple[str, int | None, str] | None:
     """Return file, line and sentence of what is wrong with a file; None if it compiles."""
+    if source.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return name, None, f"{name} does not compile: PowerShell wrote it as UTF-16, so save it as UTF-8"
     try:
         compile(source, name, "exec", dont_inherit=True)
     except SyntaxError as error:

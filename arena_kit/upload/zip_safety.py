@@ -61,8 +61,9 @@ class ArchiveLimits:
 
 LIMITS = ArchiveLimits()
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]|[. ]$')
-_DEVICES = frozenset(("CON", "PRN", "AUX", "NUL", *(f"{name}{n}" for name in ("COM", "LPT") for n in range(1, 10))))
-"""Names that stand for devices in every folder of Windows, whatever their ending."""
+_PORTS = (f"{name}{number}" for name in ("COM", "LPT") for number in "123456789\u00b9\u00b2\u00b3")
+_DEVICES = frozenset(("CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", *_PORTS))
+"""Names that stand for devices in every folder of Windows, whatever their ending; raised digits count as digits."""
 
 
 def printable(name: str) -> str:

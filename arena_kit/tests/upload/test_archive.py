@@ -340,7 +340,19 @@ def test_two_thousand_damaged_zips_are_each_accepted_or_refused_never_crash() ->
 
 
 @pytest.mark.parametrize(
-    "name", ["data/a:b.txt", "aux.txt", "models/NUL", "weights .", "notes ", "what?.txt", "com1.tar.gz", 'a"b']
+    "name",
+    [
+        "data/a:b.txt",
+        "aux.txt",
+        "models/NUL",
+        "weights .",
+        "notes ",
+        "what?.txt",
+        "com1.tar.gz",
+        'a"b',
+        "lpt\u00b2.x",
+        "conin$",
+    ],
 )
 def test_names_that_windows_cannot_hold_are_refused_at_the_upload(name: str) -> None:
     with pytest.raises(ArchiveRefused) as refused:

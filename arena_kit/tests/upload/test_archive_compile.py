@@ -47,6 +47,12 @@ def test_an_error_of_the_whole_file_names_no_line() -> None:
     assert said == "does_not_compile: player.py does not compile: source code string cannot contain null bytes."
 
 
+def test_a_file_in_utf_16_gets_advice() -> None:
+    said = refusal(archive(player="x = 1\n".encode("utf-16")))
+
+    assert said == "does_not_compile: player.py does not compile: PowerShell wrote it as UTF-16, so save it as UTF-8."
+
+
 @pytest.mark.parametrize(
     "source",
     [b"x = 'a\0b'", b"# coding: nothing\n", b"\xff\xfe", b"(" * 5000 + b")" * 5000, b"x = " + b"-" * 200_000 + b"1"],
