@@ -1,7 +1,8 @@
 """Runs players as plain processes, behind a connection of this machine's loopback, for a person's own code only.
 
 It needs neither forks nor Unix sockets nor namespaces: on macOS and Windows it is what `process` stands for. Nothing
-but time is limited; a player, and what it has started, is ended with its duel.
+but time is limited. A player is ended with its duel, and so is what it has started; only processes in a session of
+their own stay and, on Windows, those of a player that ended by itself.
 """
 
 from __future__ import annotations
