@@ -1,4 +1,4 @@
-"""Registers the environments of the arena with Gymnasium as `arena/NAME`, as soon as somebody imports Gymnasium.
+"""Registers the environments of the arena with Gymnasium as `arena/NAME`, as soon as a program imports Gymnasium.
 
 Gymnasium takes a third of a second to import and reads no entry points of packages, so `import arena_kit` alone leaves
 it to a finder that waits for it.

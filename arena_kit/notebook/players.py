@@ -35,7 +35,7 @@ class LocalPlayer:
 
     @classmethod
     def of(cls, spec: EnvironmentSpec, given: Any, seed: int) -> LocalPlayer:
-        """Return the player that somebody gives: see `opponent_maker`. Raises UnknownOpponent."""
+        """Return the player of what is given: see `opponent_maker`. Raises UnknownOpponent."""
         maker, seeds = opponent_maker(spec, given), itertools.count(seed)
         if isinstance(given, (str, Path)):
             return cls(plain_line(Path(given).resolve().name), lambda _: maker(next(seeds) % 2**32))

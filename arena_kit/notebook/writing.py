@@ -90,7 +90,7 @@ def _source(found: Collected, player: Any, name: str) -> str:
 
 
 def _contents(files: Files) -> Iterable[tuple[str, bytes]]:
-    """Yield the files that somebody gives, by their paths in the agent's folder. Raises CannotWrite."""
+    """Yield the given files, by their paths in the agent's folder. Raises CannotWrite."""
     given = files.items() if isinstance(files, Mapping) else [(Path(path).name, path) for path in files]
     for name, content in given:
         if Path(name).is_absolute() or ".." in Path(name).parts:

@@ -42,7 +42,7 @@ def bundle_name(served: Wheel) -> str:
 
 
 def bundle_size(served: Wheel) -> int:
-    """Return the size of the bundle in bytes; 0 when nobody has made one for the present arena-kit."""
+    """Return the size of the bundle in bytes; 0 without one for the present arena-kit."""
     name = bundle_name(served)
     return default_storage.size(name) if default_storage.exists(name) else 0
 
