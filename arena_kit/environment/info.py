@@ -12,6 +12,7 @@ from arena_kit.environment.adapters.classic.info import MARK, BadKey, ClassicSou
 from arena_kit.environment.openings_key import Openings, read_openings
 from arena_kit.environment.outside.reading import BadFile, parse_yaml, read_yaml
 from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.reference import Reference
 from arena_kit.environment.spec import (
     ActionArraySpec,
     ArraySpec,
@@ -121,6 +122,7 @@ def _spec(where: str, folder: Path, data: Mapping[str, object]) -> EnvironmentSp
             classic=lambda value: ClassicSource(**_checked(f"{where}: classic", ClassicSource, value)),
             limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
             openings=lambda value: _openings(f"{where}: openings", value, home),
+            reference=lambda value: _reference(f"{where}: reference", value),
         ),
         folder=folder,
     )
@@ -136,6 +138,13 @@ def _openings(where: str, value: object, folder: Path) -> Openings:
         return read_openings(where, value, folder)
     except ValueError as error:
         raise BadInfo(str(error)) from None
+
+
+def _reference(where: str, value: object) -> Reference:
+    try:
+        return Reference(**_checked(where, Reference, value))
+    except ValueError as error:
+        raise BadInfo(f"{where}: {error}") from None
 
 
 def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, Any]:

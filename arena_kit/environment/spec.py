@@ -17,6 +17,7 @@ from arena_kit.environment.adapters.classic.info import ClassicSource
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings_key import Openings
 from arena_kit.environment.protocol import Environment, Frame, MissingExtra
+from arena_kit.environment.reference import RANDOM, Reference
 from arena_kit.environment.server.client import connect, draw
 from arena_kit.environment.server.frames import Drawing
 
@@ -156,6 +157,8 @@ class EnvironmentSpec:
     pair, so such a pair shares no chance: what a player remembers of one match must not help it in the other."""
     openings: Openings | None = None
     """The first plies of every match, played by the referee; None where the players play from the start."""
+    reference: Reference = RANDOM
+    """The agent that holds the scale of ratings in place, where agents play duels."""
     mirrored: bool = False
     """Whether seat 1 sees the state as in a mirror, so that every player seems to sit in seat 0; only with two seats.
     The class of the environment gets it as the argument `mirrored`."""

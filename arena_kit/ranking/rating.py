@@ -20,7 +20,7 @@ from arena_kit.ranking.bradley_terry import Floats, Integers, Matches, Prior, fi
 from arena_kit.ranking.scores import CONFIDENCE, Interval
 
 MEAN = 1500.0
-"""The mean rating of the pool, i.e. of all submissions that are rated together."""
+"""The expected rating of a first version, where no anchor holds the scale."""
 POINTS = 400 / math.log(10)
 """The points of the Elo scale in one logit: a lead of 400 points means odds of 10 to 1."""
 POOL_SPREAD = 200.0
@@ -52,13 +52,22 @@ These are the figures of the ledger's entry of seat 0, with forfeits of the oppo
 
 
 @dataclass(frozen=True, slots=True)
+class Anchor:
+    """The submissions that hold the scale in place: their mean rating is `value`, whatever else is played."""
+
+    submissions: frozenset[int]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class RatingFit:
     """Strengths of a pool on the Elo scale with their errors.
 
     submissions: ascending; every array follows this order. values: points. covariance: points squared; use `difference`
     to compare two submissions. first_seat: the advantage of the first seat in points, None where it was not fitted.
-    groups: submissions linked by chains of opponents share a number; -1 for those without matches. pool_spread: fitted
-    standard deviation of the pool, in points.
+    groups: submissions linked by chains of opponents share a number; -1 for those without matches. pool_mean,
+    pool_spread: expected rating of a first version and its fitted standard deviation, in points. With an anchor,
+    intervals are those of the distance from it.
     """
 
     submissions: tuple[int, ...]
@@ -68,6 +77,7 @@ class RatingFit:
     match_counts: Integers
     groups: Integers
     first_seat: Interval | None
+    pool_mean: float
     pool_spread: float
 
     @property
@@ -133,12 +143,14 @@ def fit_ratings(
     submissions: Iterable[int] = (),
     predecessors: Mapping[int, int] | None = None,
     has_first_seat: bool = True,
+    anchor: Anchor | None = None,
 ) -> RatingFit:
     """Rate all submissions in `seatings`, and `submissions` even if they have not played.
 
     predecessors: the previous version, by submission. A version is expected at its predecessor's rating, give or take
     STEP per version, and one without a predecessor at the mean of the pool. has_first_seat: whether to fit the
-    advantage of the first seat. Raises ValueError when a submission meets itself or is its own predecessor.
+    advantage of the first seat. anchor: None where the mean of the pool is MEAN; of its submissions, at least one must
+    be rated. Raises ValueError when a submission meets itself or is its own predecessor.
 
     The spread of the pool is fitted as well, so that submissions with few matches are drawn towards the mean as far as
     is right for this environment.
@@ -160,16 +172,36 @@ def fit_ratings(
         # nothing about precision.
         error = max(error, FIRST_SEAT_SPREAD)
     reach = CRITICAL * error
+    values, covariance = POINTS * model.strengths[:count], POINTS**2 * model.covariance[:count, :count]
+    mean = MEAN
+    if anchor is not None:
+        mean, covariance = _anchored(anchor, keys, values, covariance)
     return RatingFit(
         submissions=tuple(keys.tolist()),
-        values=MEAN + POINTS * model.strengths[:count],
-        covariance=POINTS**2 * model.covariance[:count, :count],
+        values=mean + values,
+        covariance=covariance,
         duel_counts=_count(count, matches.first[one_of_each], matches.second[one_of_each]),
         match_counts=_count(count, matches.first, matches.second, played),
         groups=_groups(count, matches.first, matches.second),
         first_seat=Interval(advantage, advantage - reach, advantage + reach) if has_first_seat else None,
+        pool_mean=mean,
         pool_spread=POINTS * model.spread,
     )
+
+
+def _anchored(anchor: Anchor, keys: Integers, values: Floats, covariance: Floats) -> tuple[float, Floats]:
+    """The rating of the pool's mean on the anchor's scale, and the covariance of the distances from the anchor.
+
+    The mean of a pool moves with everybody who joins it, while an anchor's strength is constant.
+    """
+    weights = np.isin(keys, list(anchor.submissions)).astype(float)
+    weights /= weights.sum()
+    shared = covariance @ weights
+    distances = covariance - shared[:, None] - shared[None, :] + weights @ shared
+    # Exactly zero for a single anchor, which would keep an error of rounding.
+    fixed = weights == 1
+    distances[fixed, :] = distances[:, fixed] = 0.0
+    return anchor.value - float(values @ weights), distances
 
 
 def _prior(keys: list[int], predecessors: Mapping[int, int], has_first_seat: bool) -> Prior:

@@ -14,11 +14,12 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from arena_kit.ranking.elo import START, rate
-from arena_kit.ranking.rating import RatingFit, Seating, fit_ratings, pool_of, ranking, within
+from arena_kit.ranking.rating import MEAN, Anchor, RatingFit, Seating, fit_ratings, pool_of, ranking, within
 from core.editions.follow import follow
 from core.editions.lens import lens_follow, lens_try
 from core.editions.results import played, rated, results_of
 from core.editions.sums import DIGITS, pair_sums
+from core.evaluations.episodes import spec_or_none
 from core.models import (
     Environment,
     LedgerEntry,
@@ -35,6 +36,8 @@ from core.ratings.services import ratings_replace
 
 FIT_EVERY = timedelta(minutes=2)
 """The shortest time between two fits: a fit of the largest pools takes seconds."""
+FOUNDERS = 2
+"""The number of versions that hold the scale of an environment whose reference has not played."""
 FIT_PAUSE = 20
 """The next fit waits this many times as long as the last one took, so that fits use at most a twentieth of the time."""
 
@@ -112,11 +115,18 @@ def compute(environment: Environment, *, at: datetime | None = None, among: Coll
         live = {key: estimate.value for key, estimate in rate(results_of(found)).items()}
         fitted_at, version = at, 0
         chosen = _newest(environment, rows) if among is None else set(among)
-    # Submissions without results have no rank.
-    chosen &= {key for row in pairs for key in (row.first, row.second)}
     seatings = [row.seating for row in pairs if row.wins + row.draws + row.losses]
-    pool = pool_of(seatings, always=chosen)
-    fitted = fit_ratings(within(seatings, pool), submissions=pool, predecessors=_predecessors(environment))
+    have_played = {key for row in pairs for key in (row.first, row.second)}
+    # Submissions without results have no rank.
+    chosen &= have_played
+    anchor = _anchor(environment, have_played)
+    pool = pool_of(seatings, always=chosen | anchor.submissions)
+    fitted = fit_ratings(
+        within(seatings, pool),
+        submissions=pool,
+        predecessors=_predecessors(environment),
+        anchor=anchor if anchor.submissions else None,
+    )
     duels = sum(row.duel_count for row in pairs)
     return Computed(
         _rows(fitted, live, chosen, _duel_counts(pairs, pool)),
@@ -157,6 +167,21 @@ def _is_worth_asking(pool: RatingPool | None, sums: LedgerSums | None, now: date
         return False
     RatingPool.objects.filter(pk=pool.pk).update(looked_at=now, looked_version=sums.version)
     return True
+
+
+def _anchor(environment: Environment, have_played: Collection[int]) -> Anchor:
+    """The scale hangs on the environment's reference if it has played, otherwise on its oldest versions.
+
+    Both follow from the ledger alone and stay the same whatever is played later.
+    """
+    if (spec := spec_or_none(environment.spec_id)) is not None:
+        twins = Submission.objects.filter(
+            agent__environment=environment, archive_sha256__in=spec.reference.sha256, live_rating__isnull=False
+        )
+        for key in twins.order_by("pk").values_list("pk", flat=True):
+            if key in have_played:
+                return Anchor(frozenset((key,)), spec.reference.rating)
+    return Anchor(frozenset(sorted(have_played)[:FOUNDERS]), MEAN)
 
 
 def _is_due(pool: RatingPool, now: datetime) -> bool:
@@ -214,6 +239,7 @@ def _rows(
 def _pool(fitted: RatingFit, *, duel_count: int, version: int, fitted_at: datetime) -> RatingPool:
     assert fitted.first_seat is not None
     return RatingPool(
+        mean=round(fitted.pool_mean, DIGITS),
         spread=round(fitted.pool_spread, DIGITS),
         first_seat=round(fitted.first_seat.value, DIGITS),
         first_seat_low=round(fitted.first_seat.low, DIGITS),

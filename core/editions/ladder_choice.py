@@ -121,7 +121,7 @@ def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping
     before = _versions_before(free)
     known = strengths([row.pk for row in (*free, *before.values())]).known
     pool = RatingPool.objects.filter(environment=ladder.environment).first()
-    first_version = Strength(MEAN, pool.spread if pool else POOL_SPREAD)
+    first_version = Strength(pool.mean, pool.spread) if pool else Strength(MEAN, POOL_SPREAD)
     waited = _waited(ladder, {row.pk for row in free})
     candidates = []
     for row in free:

@@ -33,6 +33,7 @@ def ratings_replace(
     """
     rows = Rating.objects.filter(submission__agent__environment=environment)
     columns = (
+        "mean",
         "spread",
         "first_seat",
         "first_seat_low",

@@ -17,7 +17,7 @@ class RatingView:
     """A rating with its place on the scale that all rows share.
 
     low, high: None for a rating of an old edition without an interval. best_rank to match_count: None for a rating of
-    an old edition; the ranks also for one that is unranked. is_fitted: False for an Elo value before the first fit.
+    an old edition; the ranks also for one that is unranked.
     """
 
     value: float
@@ -28,7 +28,11 @@ class RatingView:
     best_chance: float | None = None
     match_count: int | None = None
     whisker: Whisker | None = None
-    is_fitted: bool = True
+
+    @property
+    def is_reference(self) -> bool:
+        """Return whether the scale hangs on it."""
+        return self.low is not None and self.low == self.high
 
 
 def with_ratings(
@@ -73,8 +77,6 @@ def _current(row: Participant) -> RatingView | None:
     rating = getattr(row.submission, "rating", None)
     if rating is None:
         return None
-    if not rating.is_fitted:
-        return RatingView(rating.value, None, None, is_fitted=False)
     return RatingView(
         rating.value,
         rating.low,

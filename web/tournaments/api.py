@@ -137,9 +137,7 @@ class RatingAnswer(serializers.Serializer[Any]):
     value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
     low = serializers.FloatField(help_text="Lower end of its 95% interval.")
     high = serializers.FloatField(help_text="Upper end of its 95% interval.")
-    is_fitted = serializers.BooleanField(
-        help_text="False until the first fit; until then value, low and high are all the Elo rating."
-    )
+    is_reference = serializers.BooleanField(help_text="Whether the scale hangs on it: value, low and high are equal.")
     rank = serializers.IntegerField(
         allow_null=True,
         help_text="Among the newest versions of all agents that may play: 1, 1, 3. Null: it has no rank.",

@@ -27,7 +27,7 @@ def rated(*values: float, covariance: np.ndarray | None = None) -> RatingFit:
     zeros = np.zeros(count, dtype=np.int64)
     matrix = 100.0 * np.eye(count) if covariance is None else covariance
     return RatingFit(
-        tuple(range(1, count + 1)), np.array(values, dtype=float), matrix, zeros, zeros, zeros, None, 200.0
+        tuple(range(1, count + 1)), np.array(values, dtype=float), matrix, zeros, zeros, zeros, None, MEAN, 200.0
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from arena_kit.environment.records import Outcome
+from arena_kit.environment.registry import get_spec
 from arena_kit.ranking.rating import RatingFit, fit_ratings
 from core.editions import fits
 from core.editions.fits import FIT_EVERY, ratings_are_outdated, ratings_refresh
@@ -16,7 +17,17 @@ from core.editions.follow import follow, rebuild
 from core.editions.services import advance, start_now
 from core.editions.sums import DIGITS
 from core.editions.tests.samples import LATER, edition, finished_edition, play, play_all, players
-from core.models import Environment, Ledger, LedgerEntry, LiveRating, Participant, Rating, RatingPool, Tournament
+from core.models import (
+    Environment,
+    Ledger,
+    LedgerEntry,
+    LiveRating,
+    Participant,
+    Rating,
+    RatingPool,
+    Submission,
+    Tournament,
+)
 from core.moderation.services import agent_disable, agent_enable
 from core.tests import factories
 from core.tournaments.strikes import duel_void
@@ -56,7 +67,8 @@ def test_an_edition_leaves_official_and_live_ratings(environment: Environment) -
     # Three won or lost matches tell no two versions apart for certain.
     assert {(row.best_rank, row.worst_rank) for row in (best, middle, last)} == {(1, 3)}
     assert all(row.low < row.value < row.high for row in (best, middle, last))
-    assert sum(row.value for row in (best, middle, last)) == pytest.approx(3 * 1500)
+    # The reference has not played, so the two oldest versions hold the scale.
+    assert best.value + middle.value == pytest.approx(2 * 1500)
     assert sum(row.best_chance or 0 for row in (best, middle, last)) == pytest.approx(1)
     assert {(row.duel_count, row.match_count) for row in (best, middle, last)} == {(2, 2)}
     # Elo, by hand: each K 40; one beats two and three, two beats three, in the order of the schedule.
@@ -69,6 +81,21 @@ def test_an_edition_leaves_official_and_live_ratings(environment: Environment) -
     assert (pool.duel_count, pool.is_connected) == (3, True)
     assert pool.ledger_version == Ledger.objects.get().version == 3
     assert pool.first_seat_low < pool.first_seat < pool.first_seat_high
+
+
+def test_the_reference_holds_the_scale_once_it_has_played(environment: Environment) -> None:
+    rows = players(environment, 4)
+    digest = get_spec(environment.spec_id).reference.sha256[0]
+    # Of two copies, the one that was uploaded first is the reference.
+    Submission.objects.filter(pk__in=[rows[1].pk, rows[2].pk]).update(archive_sha256=digest)
+    advance(environment, now=LATER)
+    play_all(edition(environment))
+    advance(environment, now=LATER)
+
+    found = official()
+    assert found[rows[1].pk] == (1000.0, 1000.0, 1000.0)
+    assert all(low < value < high for key, (low, value, high) in found.items() if key != rows[1].pk)
+    assert RatingPool.objects.get().mean == pytest.approx(sum(value for _, value, _ in found.values()) / 4, abs=1)
 
 
 def test_forfeits_are_losses_and_wins_of_the_other(environment: Environment) -> None:

@@ -165,19 +165,16 @@ def test_the_page_says_what_going_first_is_worth_and_when_groups_have_not_met(
     assert "Going first" not in html(client, "?as_of=2020-01-01")
 
 
-def test_until_the_first_fit_elo_stands_in_without_an_interval(client: Client, players: Sequence[Submission]) -> None:
+def test_the_reference_has_no_interval(client: Client, players: Sequence[Submission]) -> None:
     factories.tournament(players)
-    factories.rating(
-        players[0], 1510, low=1510, high=1510, rank=None, best_rank=None, worst_rank=None, best_chance=None
-    )
-    RatingPool.objects.all().delete()
+    factories.rating(players[0], 1000, low=1000, high=1000)
     page = html(client, "")
-    row = page[page.index("<strong>1510</strong>") :][:200]
-    assert "not fitted yet" in row
+    row = page[page.index("<strong>1000</strong>") :][:200]
+    assert "the reference" in row
     assert "±" not in row
-    assert "not fitted yet" in html(client, "agents/alpha/")
+    assert "the reference" in html(client, "agents/alpha/")
     rows = client.get("/api/v1/ratings/?environment=tic-tac-toe").json()["results"]
-    assert {row["submission"]["agent"]["name"]: row["is_fitted"] for row in rows} == {"alpha": False, "beta": True}
+    assert {row["submission"]["agent"]["name"]: row["is_reference"] for row in rows} == {"alpha": True, "beta": False}
 
 
 def test_a_board_of_scores_is_shown_as_of_a_date_and_filtered_as_ever(client: Client, cast: Cast) -> None:
