@@ -8,12 +8,13 @@ from collections.abc import Sequence
 import pytest
 from django.test import Client
 
-from core.models import Duel, Environment, Submission, TournamentState
+from core.models import Duel, Environment, Rating, Submission, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.worlds import Fresh
 from web.conftest import As
 from web.environments import parts as environments
+from web.ratings import board
 from web.submissions import parts as agents
 from web.tournaments import views as tournaments
 
@@ -26,7 +27,8 @@ NAMES = ["alpha", "beta", "gamma", "delta", "epsilon"]
 @pytest.fixture(autouse=True)
 def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two rows, so that five make three."""
-    monkeypatch.setattr(environments, "PARTICIPANTS_A_PAGE", 2)
+    monkeypatch.setattr(environments, "ROWS_A_PAGE", 2)
+    monkeypatch.setattr(board, "ROWS_A_PAGE", 2)
     monkeypatch.setattr(tournaments, "DUELS_A_PAGE", 2)
     monkeypatch.setattr(agents, "VERSIONS_A_PAGE", 2)
 
@@ -42,6 +44,7 @@ def shared_players(shared_cast: Cast, shared_environment: Environment) -> list[S
     tournament = factories.tournament(rows)
     for row, rank in zip(rows, (1, 2, 3, 3, 5), strict=True):
         tournament.participants.filter(submission=row).update(rank=rank)
+        Rating.objects.filter(submission=row).update(rank=rank)
     return rows
 
 
@@ -100,7 +103,7 @@ def test_people_are_led_to_their_own_agents_on_other_pages(cast: Cast, visit: As
 
     bob = visit(cast.bob)
     assert re.search(r'page=2#leaderboard">gamma</a>: rank 3<', bob.get(EDITION).content.decode())
-    (own,) = re.findall(r'own-place-\d+" href="([^"]+)"', bob.get(f"{EDITION}?page=2").content.decode())
+    (own,) = re.findall(r'own-place-\d+"\s+href="([^"]+)"', bob.get(f"{EDITION}?page=2").content.decode())
     assert ("2", "beta") in table(bob, own)
 
 

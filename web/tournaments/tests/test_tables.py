@@ -9,9 +9,9 @@ from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Environment, Rating, Submission
+from core.ratings.tables import SORTS
 from core.tests import factories
 from core.tests.factories import NOON, Cast
-from core.tournaments.tables import SORTS
 from tests.worlds import Fresh
 from web.conftest import As
 
@@ -75,11 +75,11 @@ def test_every_order_holds_everybody_once(client: Client, rows: list[Submission]
 
 
 def test_links_keep_what_was_asked_for(client: Client, rows: list[Submission]) -> None:
-    page = client.get("/environments/tic-tac-toe/?team=blue&sort=name&page=1")
+    page = client.get("/environments/tic-tac-toe/editions/1/?team=blue&sort=name&page=1")
     assertContains(page, "?team=blue&amp;sort=rating#leaderboard")
     assertContains(page, "/leaderboard.csv?team=blue&amp;sort=name&amp;edition=1")
     assertContains(page, '<input type="hidden" name="sort" value="name">', html=True)
-    assertContains(page, "edition 1, filtered")
+    assertContains(page, 'Edition 1 <span class="muted">filtered</span>')
 
 
 def test_what_cannot_be_asked_for_is_said_and_not_applied(client: Client, rows: list[Submission]) -> None:
@@ -97,7 +97,7 @@ def test_an_empty_search_shows_the_way_back(client: Client, rows: list[Submissio
 def test_own_places_are_counted_in_the_whole_table_alone(
     visit: As, cast: Cast, rows: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.environments.parts.PARTICIPANTS_A_PAGE", 1)
+    monkeypatch.setattr("web.ratings.board.ROWS_A_PAGE", 1)
     client = visit(cast.charlie)
     assertContains(client.get("/environments/tic-tac-toe/"), 'id="own-place-')
     assertNotContains(client.get("/environments/tic-tac-toe/?sort=name"), 'id="own-place-')
