@@ -9,7 +9,9 @@ from django.db.models import Count, Q
 from core.evaluations.board import BoardFilter, board_page
 from core.jobs.states import OPEN
 from core.links import absolute, page
-from core.models import Build, Duel, Environment, Evaluation, JobState, Participant, TournamentState, Validation
+from core.models import Build, Duel, Environment, Evaluation, JobState, Validation
+from core.ratings.board import board_rows
+from core.ratings.tables import TableFilter
 
 AGENTS_SHOWN = 3
 """Agents that the line of a leaderboard names."""
@@ -54,9 +56,8 @@ def failures(environments: Sequence[Environment]) -> Iterator[str]:
 
 
 def _rated(environment: Environment) -> Iterator[str]:
-    editions = environment.tournaments.filter(state=TournamentState.FINISHED).order_by("-edition")
-    rows = Participant.objects.filter(tournament=editions.first()).select_related("submission__agent")
-    return (f"{row.rank}. {row.submission} ({row.points} points)" for row in rows[:AGENTS_SHOWN])
+    rows = board_rows(environment, TableFilter())
+    return (f"{row.rank}. {row.submission} ({row.value:.0f})" for row in rows[:AGENTS_SHOWN])
 
 
 def _scored(environment: Environment) -> Iterator[str]:

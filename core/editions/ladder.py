@@ -35,7 +35,7 @@ from core.models import (
     TournamentState,
 )
 from core.ratings.services import ratings_note
-from core.tournaments.ladder_selectors import ladder_field
+from core.tournaments.fields import active_field
 from core.tournaments.ladders import ladder_field_save
 from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
 
@@ -48,7 +48,7 @@ ENDED = "The ladder has ended."
 
 def start_if_due(environment: Environment, number: int, *, now: datetime) -> Tournament | None:
     """Start a ladder as edition `number` if agents of two owners can play, with the settings of the previous ladder."""
-    if environment.closed_because or not ladder_field(environment).has_two_owners:
+    if environment.closed_because or not active_field(environment).has_two_owners:
         return None
     before = environment.tournaments.filter(is_automatic=True, format=LADDER).order_by("-edition").first()
     try:
@@ -120,7 +120,7 @@ def _participants_follow(ladder: Tournament) -> list[Submission]:
     is_open = Q(builds__state__in=OPEN) | Q(validations__state__in=OPEN)
     # A submission that is built again, e.g. by an organiser, neither leaves nor gives way to its predecessor.
     again = dict(here.filter(is_open, deleted_at=None).values_list("pk", "agent"))
-    field = ladder_field(ladder.environment)
+    field = active_field(ladder.environment)
     numbers = dict(Submission.objects.filter(pk__in=again).values_list("agent", "number"))
     playing = [row for row in field.playing if row.number > numbers.get(row.agent_id, 0)]
     ladder_field_save(tournament=ladder, playing=playing, paused=set(again), last_round=last_round(ladder))

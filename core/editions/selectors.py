@@ -10,6 +10,7 @@ from django.db.models import Q
 from core.errors import Refused
 from core.jobs.states import OPEN
 from core.models import Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
+from core.tournaments.fields import active_field
 from core.tournaments.ladder_selectors import ladder_outlook
 
 PENDING_WAIT = timedelta(minutes=5)
@@ -22,9 +23,8 @@ def last_edition(environment: Environment) -> Tournament | None:
 
 
 def participants_due(environment: Environment) -> list[Submission]:
-    """Return the submission that plays for each agent of an environment, by agent."""
-    active = Submission.objects.active().filter(agent__environment=environment)
-    return list(active.select_related("agent").newest_by_agent().values())
+    """Return the submissions that play in the next edition: of each owner as many agents as in a ladder."""
+    return list(active_field(environment).playing)
 
 
 def startable_participants(environment: Environment) -> list[Submission]:

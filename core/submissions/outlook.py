@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 
 from core.models import Environment, JobState, Play, Submission, TournamentState
+from core.tournaments.fields import active_field
 
 
 def edition_expected(environment: Environment) -> bool:
     """Return whether a submission waits for its first edition and has an opponent there."""
-    if environment.closed_because or environment.play == Play.NOTHING or not _is_any_unplayed(environment):
+    if environment.closed_because or environment.play == Play.NOTHING:
         return False
-    valid = Submission.objects.active().filter(agent__environment=environment)
-    newer = valid.filter(agent=OuterRef("agent"), number__gt=OuterRef("number"))
-    fresh = valid.filter(~Exists(newer), participations=None)
-    return fresh.exists() and valid.values("agent").distinct().count() > 1
+    # Every visitor's page asks, and the answer is mostly no: this query costs far less than the field.
+    owners = set(_unplayed(environment).values_list("agent__owner", flat=True))
+    if not owners or not any(_is_fresh(row) for row in active_field(environment, owners=owners).playing):
+        return False
+    return Submission.objects.active().filter(agent__environment=environment).values("agent").distinct().count() > 1
 
 
 def edition_outlook(environment: Environment) -> str:
@@ -31,15 +33,16 @@ def edition_outlook(environment: Environment) -> str:
     return "It takes part in the next edition, which starts within minutes."
 
 
-def _is_any_unplayed(environment: Environment) -> bool:
-    """Return whether a version was built that has not played, and no newer version of its agent has.
+def _is_fresh(submission: Submission) -> bool:
+    return not submission.participations.exists()
 
-    Every visitor's page calls it, and the answer is mostly no: this check costs far less than finding valid versions.
-    """
+
+def _unplayed(environment: Environment) -> QuerySet[Submission]:
+    """Return versions that were built and have not played, where no newer version of their agent has."""
     built = Submission.objects.filter(
         agent__environment=environment, is_benched=False, builds__state=JobState.SUCCEEDED
     )
     newer = Submission.objects.filter(
         agent=OuterRef("agent"), number__gt=OuterRef("number"), participations__isnull=False, deleted_at=None
     )
-    return built.filter(~Exists(newer), participations=None, deleted_at=None).exists()
+    return built.filter(~Exists(newer), participations=None, deleted_at=None)

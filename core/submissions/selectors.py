@@ -26,7 +26,6 @@ from core.jobs.phase_selectors import (
 from core.models import (
     LADDER,
     Agent,
-    Audience,
     Build,
     Environment,
     Evaluation,
@@ -40,10 +39,12 @@ from core.models import (
     Validation,
 )
 from core.people.rights import may
+from core.ratings.board import Standing, standings_of
 from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
 from core.submissions.outlook import edition_expected, edition_outlook
-from core.tournaments.ladder_selectors import agent_outlook
+from core.tournaments.fields import place_awaited
+from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import Viewer, withheld_from
 from core.tournaments.selectors import participant_progress
 
@@ -130,10 +131,10 @@ class EditionPlace:
 
 @dataclass(frozen=True, slots=True)
 class UserAgent:
-    """An agent on its owner's public page, with its place in its last finished edition."""
+    """An agent on its owner's public page, with its place on the leaderboard."""
 
     agent: Agent
-    place: EditionPlace | None
+    standing: Standing | None
     evaluation: Evaluation | None = None
     """The evaluation on the board, where agents are ranked by score."""
 
@@ -231,23 +232,20 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
     """Return some of a user's agents, by environment and name."""
     ordered = user.agents.select_related("environment").order_by("environment__name", "name")
     agents = list(ordered[offset : offset + limit])
-    finished = Participant.objects.filter(
-        submission__agent=OuterRef("pk"),
-        tournament__state=TournamentState.FINISHED,
-        tournament__results=Audience.PUBLIC,
-    ).order_by("-tournament__edition", "-submission__number")
-    last = Agent.objects.filter(pk__in=[agent.pk for agent in agents]).values(last=Subquery(finished.values("pk")[:1]))
-    places = Participant.objects.filter(pk__in=last).select_related("tournament", "submission")
-    sizes = _sizes({row.tournament_id for row in places})
-    shown = {row.submission.agent_id: EditionPlace(row, sizes[row.tournament_id]) for row in places}
     current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
     standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
-    return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]
+    ranks = standings_of(agents)
+    return [UserAgent(agent, ranks.get(agent.pk), standing.get(agent.pk)) for agent in agents]
 
 
 def _playing(agent: Agent, playing: Submission | None) -> tuple[Submission | None, str]:
-    """Return the version that plays for an agent, and a sentence about its ladder, empty without a ladder."""
-    return agent_outlook(agent) if agent.environment.play == Play.LADDER else (playing, "")
+    """Return the version that plays for an agent, and a sentence if it waits for a place, or on its ladder."""
+    if agent.environment.play == Play.NOTHING:
+        return playing, ""
+    own, waits = place_awaited(agent)
+    if own is None or waits or agent.environment.play != Play.LADDER:
+        return own, waits
+    return own, ladder_outlook(agent.environment) or "It plays in the ladder."
 
 
 def _first_run(row: Submission) -> FirstRun | None:

@@ -289,8 +289,15 @@ def tournament(
         Participant.objects.create(
             tournament=row, submission=player, wins=wins, losses=losses, points=2 * wins, total_score=wins - losses
         )
-        rating(player, 1500 + 10 * (wins - losses), duel_count=wins + losses, worst_rank=len(submissions))
     _rank(row)
+    for one in row.participants.select_related("submission"):
+        score = int(one.total_score)
+        rating(
+            one.submission, 1500 + 10 * score, duel_count=one.wins + one.losses, rank=one.rank,
+            worst_rank=len(submissions),
+        )  # fmt: skip
+        older = Rating.objects.filter(submission__agent=one.submission.agent_id).exclude(submission=one.submission)
+        older.update(rank=None, best_rank=None, worst_rank=None, best_chance=None)
     rating_pool(row.environment, duel_count=len(played))
     return row
 

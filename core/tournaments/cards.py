@@ -6,20 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
 from core.models import (
-    LADDER,
-    Audience,
     Environment,
     Evaluation,
-    Participant,
+    Rating,
     Rollout,
     Submission,
     Task,
     TaskSplit,
-    TournamentState,
 )
+from core.ratings.board import ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,8 @@ class EnvironmentCard:
     environment: Environment
     agent_count: int
     user_count: int
-    leader: Participant | None = None
-    """The first of the arena's last finished edition, or of the ladder."""
+    leader: Rating | None = None
+    """The first of the leaderboard, where agents play duels."""
     best: Evaluation | None = None
     """The first of the board, where submissions are ranked by scores."""
     task_count: int = 0
@@ -103,36 +101,22 @@ def _tasks(environments: list[Environment]) -> dict[int, int]:
     return dict(rows.order_by().values_list("environment").annotate(Count("pk")))
 
 
-def _leaders(environments: list[Environment]) -> dict[int, Participant]:
-    """The first of the arena's last finished edition or of the ladder, by environment. One query, none without any.
-
-    Only public results count, and no tournaments of organisers: these may be small and have rules of their own.
-    """
+def _leaders(environments: list[Environment]) -> dict[int, Rating]:
+    """The first of the leaderboard of each environment. One query, none without any."""
     if not environments:
         return {}
-    # A ladder has a leader although it does not end.
-    has_leader = Q(tournament__state=TournamentState.FINISHED)
-    has_leader |= Q(tournament__state=TournamentState.RUNNING, tournament__format=LADDER, withdrawn_at=None)
-    ranked = Participant.objects.filter(
-        has_leader, tournament__is_automatic=True, tournament__results=Audience.PUBLIC, rank=1
-    ).order_by("-tournament__edition", "submission__agent__name")
-    if len(environments) == 1:
-        shown = ranked.filter(tournament__environment=environments[0])[:1]
-    else:
-        first = ranked.filter(tournament__environment=OuterRef("pk")).values("pk")[:1]
-        chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-        shown = Participant.objects.filter(pk__in=chosen)
-    shown = shown.select_related("tournament", "submission__agent__owner").only(
+    first = ranked(OuterRef("pk")).values("pk")[:1]
+    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
+    shown = Rating.objects.filter(pk__in=chosen).select_related("submission__agent__owner")
+    shown = shown.only(
+        "value",
         "rank",
-        "tournament__environment",
-        "tournament__name",
-        "tournament__edition",
-        "tournament__format",
         "submission__number",
         "submission__agent__name",
+        "submission__agent__environment",
         "submission__agent__owner__username",
     )
-    return {row.tournament.environment_id: row for row in shown}
+    return {row.submission.agent.environment_id: row for row in shown}
 
 
 def _best(environments: list[Environment]) -> dict[int, Evaluation]:

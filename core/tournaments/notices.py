@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from django.contrib.humanize.templatetags.humanize import ordinal
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from core.links import tournament_address
 from core.models import (
@@ -15,12 +15,13 @@ from core.models import (
     Notice,
     NoticeKind,
     Participant,
+    RatingPoint,
     Tournament,
     TournamentState,
     User,
 )
 from core.notices.services import Message, announce, listed, notify_each
-from core.ratings.notices import finished_before
+from core.ratings.board import standings_of
 from core.times import moment
 
 TOP = 10
@@ -109,7 +110,8 @@ def results_released(tournament: Tournament, *, before: str) -> None:
     if tournament.state != TournamentState.FINISHED:
         return
     rows = _in_it(tournament)
-    if before == Audience.HIDDEN and tournament.results != Audience.HIDDEN:
+    # An edition's results change the leaderboard with the next fit, and the next edition tells ranks there.
+    if before == Audience.HIDDEN and tournament.results != Audience.HIDDEN and not tournament.is_automatic:
         _notify_ranks(tournament, rows, told=_told(tournament, rows))
     if before != Audience.PUBLIC and tournament.results == Audience.PUBLIC:
         _announce_end(tournament, rows)
@@ -171,49 +173,69 @@ def _told(tournament: Tournament, rows: list[Participant]) -> dict[int, str]:
     return dict(found.order_by("pk").values_list("user", "text"))
 
 
-def _notify_ranks(tournament: Tournament, rows: list[Participant], *, told: Mapping[int, str] | None = None) -> None:
-    """Tell participants their own ranks; in automatic editions, only those whose rank or version has changed.
+def _notify_ranks(tournament: Tournament, rows: list[Participant], *, told: Mapping[int, str]) -> None:
+    """Tell participants their own ranks: in the tournament, or after the arena's own editions on the leaderboard.
 
-    told: by person, the last text about this end.
+    Editions tell only those whose rank or version has changed. told: by person, the last text about this end.
     """
-    size = len(_in_table(rows))
     is_shown = tournament.results != Audience.HIDDEN
-    before: dict[int, tuple[int, int]] = {}
-    about = ""
-    if tournament.is_automatic:
-        about = f"editions {tournament.environment_id}"
-        last = finished_before(tournament).filter(is_automatic=True).first()
-        if last is not None:
-            found = last.participants.values_list("submission__agent", "submission", "rank")
-            before = {agent: (submission, rank) for agent, submission, rank in found}
+    find = _on_leaderboard if tournament.is_automatic and is_shown else _in_tournament
+    places = find(tournament, rows)
     messages = []
     for own in _by_owner(rows):
-        same = [before.get(row.submission.agent_id) == (row.submission_id, row.rank) for row in own]
-        if all(same):
-            continue
-        said = [
-            f"{row.submission} was taken out of it."
-            if row.withdrawn_at
-            else f"{row.submission} came {ordinal(row.rank)} of {size}."
-            for row in own
-        ]
-        first = own[0]
-        is_named = is_shown and first.withdrawn_at is None
-        text = "\n".join(said) if is_shown else WITHHELD
-        if told and told.get(first.submission.agent.owner_id) == text:
+        found = [places[row.pk] for row in own if row.pk in places]
+        text = "\n".join(line for _, line in found) if is_shown else WITHHELD
+        owner = own[0].submission.agent.owner
+        if not found or told.get(owner.pk) == text:
             continue
         messages.append(
             Message(
-                user=first.submission.agent.owner,
-                title=f"{first.submission.agent} came {ordinal(first.rank)} of {size} in {tournament}"
-                if is_named
-                else f"{tournament} is over",
+                user=owner,
+                title=(is_shown and found[0][0]) or f"{tournament} is over",
                 text=text,
                 address=tournament_address(tournament),
-                about=about,
+                about=f"editions {tournament.environment_id}" if tournament.is_automatic else "",
             )
         )
     notify_each(kind=NoticeKind.TOURNAMENT_ENDED, messages=messages)
+
+
+def _in_tournament(tournament: Tournament, rows: list[Participant]) -> dict[int, tuple[str, str]]:
+    """Return by participant a title, empty for those that were taken out, and a line about the place in its table."""
+    size = len(_in_table(rows))
+    return {
+        row.pk: ("", f"{row.submission} was taken out of it.")
+        if row.withdrawn_at
+        else (
+            f"{row.submission.agent} came {ordinal(row.rank)} of {size} in {tournament}",
+            f"{row.submission} came {ordinal(row.rank)} of {size}.",
+        )
+        for row in rows
+    }
+
+
+def _on_leaderboard(tournament: Tournament, rows: list[Participant]) -> dict[int, tuple[str, str]]:
+    """Return the same about ranks on the leaderboard, where rank or version differs from the moment before the last."""
+    moments = RatingPoint.objects.filter(environment=tournament.environment_id)
+    newest = moments.aggregate(last=Max("at"))["last"]
+    earlier = moments.filter(at__lt=newest).aggregate(last=Max("at"))["last"] if newest else None
+    points = moments.filter(at=earlier).values_list("submission__agent", "submission", "rank")
+    # A ladder ends once, so its end is news to all.
+    before = {} if tournament.is_ladder else {agent: (submission, rank) for agent, submission, rank in points}
+    standings = standings_of([row.submission.agent for row in rows])
+    words = {}
+    for row in rows:
+        agent = row.submission.agent
+        standing = standings.get(agent.pk)
+        if row.withdrawn_at:
+            words[row.pk] = ("", f"{row.submission} was taken out of {tournament}.")
+        elif standing and before.get(agent.pk) != (standing.rating.submission_id, standing.rank):
+            place = f"is {ordinal(standing.rank)} of {standing.size}"
+            words[row.pk] = (
+                f"{agent} {place} in {tournament.environment}",
+                f"{standing.rating.submission} {place}, with a rating of {standing.rating.value:.0f}.",
+            )
+    return words
 
 
 def _participants(tournament: Tournament) -> QuerySet[Participant]:

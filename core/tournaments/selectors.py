@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Case, Count, F, Manager, Max, OuterRef, Q, QuerySet, Subquery, When, Window
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models import Case, Count, F, Manager, Max, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 
 from core.jobs.waits import ON_HOLD
 from core.models import (
@@ -83,30 +83,6 @@ def participant_list(tournament: Tournament) -> QuerySet[Participant]:
         .only(*_IN_TABLES)
         .order_by("rank", "submission__agent__name")
     )
-
-
-@dataclass(frozen=True, slots=True)
-class OwnPlace:
-    """Where an agent of the viewer stands in the table of an edition. row: from 1."""
-
-    agent: str
-    rank: int | None
-    """None for an agent that was taken out."""
-    row: int
-
-
-def own_place_list(tournament: Tournament, owner: User) -> list[OwnPlace]:
-    """The places of a user's agents in an edition, the first of the table first."""
-    row = Window(RowNumber(), order_by=[F("rank"), F("submission__agent__name")])
-    # No row is 0: mentioning the row in the condition filters the owner's rows after counting, not before.
-    own = Q(submission__agent__owner=owner) | Q(row=0)
-    found = tournament.participants.annotate(row=row).filter(own).order_by("row")
-    return [
-        OwnPlace(agent, rank if withdrawn_at is None else None, row)
-        for agent, rank, withdrawn_at, row in found.values_list(
-            "submission__agent__name", "rank", "withdrawn_at", "row"
-        )
-    ]
 
 
 def leavable_list(tournament: Tournament, owner: User) -> list[Participant]:

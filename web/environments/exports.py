@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from core.evaluations.board import MOST_ROWS, BoardFilter, BoardRow, board_page
-from core.models import Environment, Participant, RatingPoint, Submission
+from core.models import Environment, Participant, RatingPoint
+from web.ratings.board import version_record
 from web.ratings.parts import RatingView
 from web.site.exports import Row
 
@@ -25,7 +26,7 @@ def table_records(rows: Iterable[tuple[Participant, RatingView | None]]) -> list
     return [
         {
             "rank": None if row.withdrawn_at else row.rank,
-            **_version(row.submission),
+            **version_record(row),
             **{name: getattr(row, name) for name in ("points", "wins", "draws", "losses", "total_score")},
             **{name: getattr(rating, field) if rating else None for name, field in RATING.items()},
             "created_at": row.submission.created_at.isoformat(timespec="seconds"),
@@ -40,7 +41,7 @@ def past_records(points: Iterable[RatingPoint]) -> list[Row]:
     return [
         {
             "rank": row.rank,
-            **_version(row.submission),
+            **version_record(row),
             "live": row.live,
             "rating": row.value,
             "rating_low": row.low,
@@ -52,18 +53,7 @@ def past_records(points: Iterable[RatingPoint]) -> list[Row]:
     ]
 
 
-def _version(submission: Submission) -> Row:
-    agent = submission.agent
-    return {
-        "agent": agent.name,
-        "number": submission.number,
-        "submission": str(submission.public_id),
-        "owner": agent.owner.username,
-        "team": agent.owner.team,
-    }
-
-
-def board_records(environment: Environment, wanted: BoardFilter) -> list[Row]:
+def score_records(environment: Environment, wanted: BoardFilter) -> list[Row]:
     """Return the rows of a board of scores, with the field names of the API."""
     return [_board_record(row) for row in _board_rows(environment, wanted)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -19,16 +20,14 @@ from core.submissions.selectors import own_agent_list
 from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.results import Viewer
 from core.tournaments.seasons import season_list
-from core.tournaments.selectors import rating_pool_get
-from core.tournaments.tables import table_rows
+from core.tournaments.tables import own_place_list, table_rows
 from web.environments.contract import contract
 from web.environments.download_views import kits_of
 from web.ratings.parts import with_ratings
-from web.site.forms import AsOfForm
 from web.site.requests import page_number
+from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere
 from web.submissions.forms import AgentForm
 from web.submissions.parts import upload_quotas
-from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere
 
 
 def board_parts(viewer: Viewer, row: Environment) -> dict[str, Any]:
@@ -71,19 +70,15 @@ def example_for(viewer: Viewer, row: Environment) -> Environment | None:
     return row if is_first and takes_example(row) else None
 
 
-def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, is_newest: bool) -> dict[str, Any]:
+def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament) -> dict[str, Any]:
     """Return one page of an edition's table, and the places of the viewer's agents on other pages."""
     form = TableForm(query, auto_id="table_%s")
     wanted = form.wanted
-    rows = table_rows(tournament, wanted, is_newest=is_newest)
-    table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(query))
+    table = Paginator(table_rows(tournament, wanted), ROWS_A_PAGE).get_page(page_number(query))
     return {
-        "rows": with_ratings(table.object_list, is_newest=is_newest),
-        "is_newest": is_newest,
-        "pool": rating_pool_get(tournament.environment) if is_newest else None,
-        "as_of": AsOfForm(),
+        "rows": with_ratings(table.object_list),
         "table": table,
         "wanted": wanted,
         "filter": form,
-        "own_elsewhere": own_elsewhere(viewer, tournament, wanted, table),
+        "own_elsewhere": own_elsewhere(viewer, partial(own_place_list, tournament), wanted, table),
     }

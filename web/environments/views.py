@@ -20,18 +20,20 @@ from core.tournaments.selectors import (
 from web.environments.application_page import application_page
 from web.environments.parts import board_parts, edition_table
 from web.evaluations.board_page import scored_page
+from web.ratings.board import board_table
 from web.ratings.past_page import past_page
 from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.refusals import explained
 from web.site.requests import viewer_of
 from web.tournaments.bracket_page import tournament_page
-from web.tournaments.ladder_page import TABLE, ladder_page, ladder_table
+from web.tournaments.ladder_page import ladder_page
 
 FRAGMENTS = {
-    "leaderboard": "web/environments/leaderboard.html",
+    "leaderboard": "web/ratings/leaderboard.html",
     "own-agents": "web/environments/own_agents.html",
 }
+EDITION_FRAGMENTS = {**FRAGMENTS, "leaderboard": "web/environments/edition_table.html"}
 
 
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
@@ -54,17 +56,16 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
         return tournament_page(request, tournament)
     context = {
         **board_parts(request.user, row),
-        **_table(request, row, tournament, is_newest=tournament == tournament_latest(row)),
+        **_edition(request, tournament),
         **_address(request, request.path),
         "section": "edition",
-        "shown_edition": edition,
         "is_live": tournament.state == TournamentState.RUNNING,
     }
-    return render_page(request, "web/environments/environment.html", context, FRAGMENTS)
+    return render_page(request, "web/environments/edition.html", context, EDITION_FRAGMENTS)
 
 
 def environment_page(request: HttpRequest, row: Environment) -> HttpResponse:
-    """Render the page with the board or the newest edition; it refreshes itself while results can still change."""
+    """Render the page with the leaderboard; it refreshes itself while results can still change."""
     context = board_parts(request.user, row)
     if row.is_app:
         return application_page(request, context)
@@ -72,15 +73,18 @@ def environment_page(request: HttpRequest, row: Environment) -> HttpResponse:
         return scored_page(request, context)
     if request.GET.get("as_of"):
         return past_page(request, context, AsOfForm(request.GET), FRAGMENTS)
+    newest = tournament_latest(row)
+    running = newest if newest is not None and newest.state == TournamentState.RUNNING else None
     context |= {
-        **_table(request, row, tournament_latest(row), is_newest=True),
+        **board_table(request.GET, viewer_of(request), row),
         **_address(request, reverse("web:environment", args=[row.slug])),
+        "newest": newest,
+        "is_running": running is not None,
+        "progress": running and tournament_progress(running),
+        "ladder_outlook": ladder_outlook(row),
+        "is_live": running is not None or context["is_waiting"] or edition_expected(row),
     }
-    context["ladder_outlook"] = ladder_outlook(row)
-    context["is_live"] = context["is_running"] or context["is_waiting"] or edition_expected(row)
-    is_ladder = context["tournament"] is not None and context["tournament"].is_ladder
-    fragments = FRAGMENTS | {"leaderboard": TABLE} if is_ladder else FRAGMENTS
-    return render_page(request, "web/environments/environment.html", context, fragments)
+    return render_page(request, "web/environments/environment.html", context, FRAGMENTS)
 
 
 def _address(request: HttpRequest, base: str) -> dict[str, str]:
@@ -88,22 +92,16 @@ def _address(request: HttpRequest, base: str) -> dict[str, str]:
     return {"base": base, "page": f"{base}?{request.GET.urlencode()}" if request.GET else base}
 
 
-def _table(request: HttpRequest, row: Environment, tournament: Tournament | None, *, is_newest: bool) -> dict[str, Any]:
-    """Return the table of an edition or ladder, or why its results are withheld."""
-    if tournament is None:
-        return {"tournament": None, "is_running": False}
+def _edition(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
+    """Return the table of an edition, or why its results are withheld."""
     viewer = viewer_of(request)
     is_visible = results_visible(tournament, viewer)
-    if is_visible and tournament.is_ladder:
-        return ladder_table(request, tournament)
-    if is_visible:
-        shown = edition_table(request.GET, viewer, tournament, is_newest=is_newest)
-    else:
-        shown = {"withheld": withheld_because(tournament)}
     return {
-        **shown,
+        **(
+            edition_table(request.GET, viewer, tournament) if is_visible else {"withheld": withheld_because(tournament)}
+        ),
         "tournament": tournament,
         "is_running": tournament.state == TournamentState.RUNNING,
         "progress": tournament_progress(tournament),
-        "window": edition_window(row, tournament.edition),
+        "window": edition_window(tournament.environment, tournament.edition),
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.models import Participant, RatingPoint
+from core.models import Participant, Rating, RatingPoint, TournamentState
 from core.ratings.history import RatingHistory
 from web.site.numbers import short
 from web.site.plots import Axis, Mark, Plot, PlotLine, Span
@@ -17,7 +17,7 @@ class RatingView:
     """A rating with its place on the scale that all rows share.
 
     low, high: None for a rating of an old edition without an interval. best_rank to match_count: None for a rating of
-    an old edition; the ranks also for one that is unranked.
+    an old edition; the ranks also for one that is unranked. change: since yesterday, None where it is not known.
     """
 
     value: float
@@ -27,6 +27,7 @@ class RatingView:
     worst_rank: int | None = None
     best_chance: float | None = None
     match_count: int | None = None
+    change: float | None = None
     whisker: Whisker | None = None
 
     @property
@@ -35,17 +36,23 @@ class RatingView:
         return self.low is not None and self.low == self.high
 
 
-def with_ratings(
-    participants: Iterable[Participant], *, is_newest: bool
-) -> list[tuple[Participant, RatingView | None]]:
-    """Return the rows of a table with their ratings.
+def with_ratings(participants: Iterable[Participant]) -> list[tuple[Participant, RatingView | None]]:
+    """Return the rows of a tournament's table with their ratings.
 
-    The newest edition shows current ratings, an earlier one those at its end. A rating is None if none was stored, as
-    in a cancelled edition.
+    A running one shows current ratings, another one those at its end. A rating is None if none was stored, as in a
+    cancelled edition.
     """
     rows = list(participants)
-    views = _on_one_scale([_current(row) if is_newest else _kept(row) for row in rows])
+    views = _on_one_scale(
+        [_current(row) if row.tournament.state == TournamentState.RUNNING else _kept(row) for row in rows]
+    )
     return list(zip(rows, views, strict=True))
+
+
+def current_ratings(rows: Sequence[Rating], changes: Mapping[int, float]) -> list[tuple[Rating, RatingView]]:
+    """Return the rows of a leaderboard with their ratings. changes: by agent, since yesterday."""
+    views = _on_one_scale([replace(_view(row), change=changes.get(row.submission.agent_id)) for row in rows])
+    return [(row, view) for row, view in zip(rows, views, strict=True) if view is not None]
 
 
 def past_ratings(points: Iterable[RatingPoint]) -> list[tuple[RatingPoint, RatingView]]:
@@ -75,8 +82,10 @@ def _kept(row: Participant) -> RatingView | None:
 
 def _current(row: Participant) -> RatingView | None:
     rating = getattr(row.submission, "rating", None)
-    if rating is None:
-        return None
+    return None if rating is None else _view(rating)
+
+
+def _view(rating: Rating) -> RatingView:
     return RatingView(
         rating.value,
         rating.low,

@@ -11,6 +11,7 @@ from core.models import Environment
 from core.people.rights import may
 from core.sittings.permissions import environment_obstacle
 from core.tournaments.cards import environment_card
+from core.tournaments.selectors import tournament_latest
 
 register = template.Library()
 
@@ -22,6 +23,7 @@ def environment_head(context: Context, environment: Environment, section: str) -
         "environment": environment,
         "section": section,
         "card": environment_card(environment),
+        "newest": None if environment.is_scored else tournament_latest(environment),
         "plays_people": not environment.is_scored and not environment_obstacle(environment),
         "user": context["user"],
         "sees_why": environment.is_app or may(context["user"], "core.view_environment"),

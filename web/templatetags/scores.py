@@ -62,7 +62,7 @@ def percent_points(difference: float) -> str:
 
 @register.filter
 def margin(low: float, high: float) -> str:
-    """Write half the width of a rating's interval, in points: ± 28."""
+    """Write half the width of a rating's interval: ± 28."""
     return f"± {(high - low) / 2:.0f}"
 
 
@@ -82,8 +82,14 @@ def chance(probability: float) -> str:
 
 @register.filter
 def whole(value: float) -> str:
-    """Write points as a whole number: 0, −412."""
+    """Write a number without its decimals: 0, −412."""
     return str(round(value)).replace("-", "−")
+
+
+@register.filter
+def gain(value: float) -> str:
+    """Write the change of a rating: +34, −5, 0."""
+    return f"+{round(value)}" if round(value) > 0 else whole(value)
 
 
 @register.filter

@@ -14,6 +14,7 @@ from core.tests.factories import Cast
 from tests.worlds import Fresh
 from web.conftest import As
 from web.environments import parts as environments
+from web.ratings import board
 from web.submissions import parts as agents
 from web.tournaments import views as tournaments
 
@@ -26,7 +27,8 @@ NAMES = ["alpha", "beta", "gamma", "delta", "epsilon"]
 @pytest.fixture(autouse=True)
 def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two rows, so that five make three."""
-    monkeypatch.setattr(environments, "PARTICIPANTS_A_PAGE", 2)
+    monkeypatch.setattr(environments, "ROWS_A_PAGE", 2)
+    monkeypatch.setattr(board, "ROWS_A_PAGE", 2)
     monkeypatch.setattr(tournaments, "DUELS_A_PAGE", 2)
     monkeypatch.setattr(agents, "VERSIONS_A_PAGE", 2)
 

@@ -9,18 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from core.models import Tournament, TournamentState
-from core.tournaments.ladder_selectors import ladder_duels, ladder_field
+from core.ratings.tables import own_places
+from core.tournaments.fields import active_field
+from core.tournaments.ladder_selectors import ladder_duels
 from core.tournaments.results import results_check
 from core.tournaments.selectors import edition_window, rating_pool_get
 from core.tournaments.tables import table_rows
 from web.ratings.parts import with_ratings
-from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.requests import page_number, viewer_of
-from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere
+from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere
 
-TABLE = "web/tournaments/ladder_table.html"
-FRAGMENTS = {"leaderboard": TABLE, "ladder-duels": "web/tournaments/ladder_duels.html"}
+FRAGMENTS = {"leaderboard": "web/tournaments/ladder_table.html", "ladder-duels": "web/tournaments/ladder_duels.html"}
 
 
 def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
@@ -34,30 +34,29 @@ def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
         "base": base,
         "page": f"{base}?{request.GET.urlencode()}" if request.GET else base,
         "duels": ladder_duels(tournament),
-        "aside": ladder_field(environment).aside if is_running else (),
-        **ladder_table(request, tournament),
+        "aside": active_field(environment).aside if is_running else (),
+        **_table(request, tournament),
     }
     return render_page(request, "web/tournaments/ladder.html", context, FRAGMENTS)
 
 
-def ladder_table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
+def _table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
     """Return a page of a ladder's agents, by rating; after its end, with the ratings of that time."""
     is_running = tournament.state == TournamentState.RUNNING
     form = TableForm(request.GET, auto_id="table_%s")
     wanted = form.wanted
-    rows = table_rows(tournament, wanted, is_newest=is_running).filter(withdrawn_at=None)
-    table = Paginator(rows, PARTICIPANTS_A_PAGE).get_page(page_number(request.GET))
+    rows = table_rows(tournament, wanted).filter(withdrawn_at=None)
+    table = Paginator(rows, ROWS_A_PAGE).get_page(page_number(request.GET))
     return {
         "tournament": tournament,
         "is_running": is_running,
         "is_live": is_running,
-        "rows": with_ratings(table.object_list, is_newest=is_running),
-        "is_newest": is_running,
+        "rows": with_ratings(table.object_list),
         "pool": rating_pool_get(tournament.environment) if is_running else None,
-        "as_of": AsOfForm(),
         "table": table,
         "wanted": wanted,
         "filter": form,
-        "own_elsewhere": own_elsewhere(request.user, tournament, wanted, table),
+        # The table of a ladder lists no agents that have left.
+        "own_elsewhere": own_elsewhere(request.user, lambda owner: own_places(rows, owner), wanted, table),
         "window": edition_window(tournament.environment, tournament.edition),
     }

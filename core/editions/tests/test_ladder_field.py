@@ -13,7 +13,7 @@ from core.editions.ladder import ladder_step
 from core.editions.services import advance
 from core.editions.tests.samples import LATER, edition, play, play_all, players
 from core.jobs.lifecycle import job_claim, job_give_back
-from core.models import Duel, Environment, JobState, Play, Rating, Submission, Tournament
+from core.models import Duel, Environment, JobState, Play, Rating, Submission, Tournament, User
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.existing import submission_delete
 from core.submissions.images import has_to_play
@@ -55,6 +55,7 @@ def waiting(tournament: Tournament) -> list[Duel]:
 def test_of_one_owner_the_newest_agents_play_and_another_when_one_rests(environment: Environment) -> None:
     (rival,) = rivals(environment, 1)
     one, two, three = players(environment, 3)
+    User.objects.update(is_quota_exempt=False)
     advance(environment, now=LATER)
     tournament = edition(environment)
     assert here(tournament) == {rival.pk, two.pk, three.pk}

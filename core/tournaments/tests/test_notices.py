@@ -135,7 +135,6 @@ def test_results_of_long_ago_that_are_released_are_no_news_of_ratings(cast: Cast
     Tournament.objects.filter(pk=old.pk).update(results=Audience.HIDDEN)
     rated(players, [1500, 1600], edition=3)
     results_release(tournament=old)
-    # Neither of ratings, nor of ranks, which were the same in the edition before it.
     assert not Notice.objects.exists()
     assert not Delivery.objects.exists()
 
@@ -195,25 +194,32 @@ def test_while_a_ladder_runs_overtaking_and_its_leader_are_told_and_its_end_of_t
 
     tournament_finish(tournament=ladder)
     ended = Notice.objects.get(user=cast.alice, kind="TOURNAMENT_ENDED")
-    assert "taken out" not in ended.text
-    assert ended.text.endswith("of 2.")
+    assert ended.text == "anna v2 is 2nd of 2, with a rating of 1500."
 
 
-def test_of_automatic_editions_only_those_hear_whose_rank_is_another(cast: Cast, game: Environment) -> None:
+def test_after_an_edition_those_hear_whose_rank_on_the_leaderboard_is_another(cast: Cast, game: Environment) -> None:
     players = [factories.ready(factories.agent(cast.alice, game, "anna")),
                factories.ready(factories.agent(cast.bob, game, "berta"))]  # fmt: skip
-    factories.tournament(players)
-    again = factories.tournament(players, edition=2, state=TournamentState.RUNNING)
-    again.participants.filter(submission=players[1]).update(rank=2)
-    tournament_finish(tournament=again)
-    assert not Notice.objects.exists()
-    third = factories.tournament(players, edition=3, state=TournamentState.RUNNING)
-    third.participants.filter(submission=players[0]).update(rank=2)
-    tournament_finish(tournament=third)
-    assert sorted(Notice.objects.values_list("title", flat=True)) == [
-        "anna came 2nd of 2 in Tic-tac-toe edition 3",
-        "berta came 1st of 2 in Tic-tac-toe edition 3",
-    ]
+
+    def edition(number: int, *ranks: int) -> None:
+        row = factories.tournament(players, edition=number, state=TournamentState.RUNNING)
+        for player, rank in zip(players, ranks, strict=True):
+            Rating.objects.filter(submission=player).update(rank=rank, worst_rank=2)
+            factories.rating_point(player, NOON + timedelta(hours=number), rank=rank, worst_rank=2)
+        tournament_finish(tournament=row)
+
+    edition(1, 1, 2)
+    assert (titles(cast.alice), titles(cast.bob)) == (
+        ["anna is 1st of 2 in Tic-tac-toe"],
+        ["berta is 2nd of 2 in Tic-tac-toe"],
+    )
+    # The places in an edition are no news.
+    edition(2, 1, 2)
+    assert Notice.objects.count() == 2
+    edition(3, 2, 1)
+    # The newest notice of an environment takes the place of the one before.
+    assert titles(cast.alice) == ["anna is 2nd of 2 in Tic-tac-toe"]
+    assert Notice.objects.latest("pk").text.startswith("berta v1 is 1st of 2, with a rating of 1")
 
 
 def test_who_was_in_a_planned_tournament_or_registered_hears_how_it_begins_or_is_called_off(

@@ -41,7 +41,7 @@ def records(client: Client, address: str) -> list[dict[str, str]]:
 def test_a_file_holds_the_rows_of_all_pages_with_what_was_asked_for(
     client: Client, edition: Tournament, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.environments.parts.PARTICIPANTS_A_PAGE", 1)
+    monkeypatch.setattr("web.ratings.board.ROWS_A_PAGE", 1)
     rows = records(client, f"{ADDRESS}.csv")
     assert [(row["rank"], row["owner"], row["points"]) for row in rows] == [
         ("1", "alice", "4"), ("2", "bob", "2"), ("3", "charlie", "0"),

@@ -9,9 +9,9 @@ from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Environment, Rating, Submission
+from core.ratings.tables import SORTS
 from core.tests import factories
 from core.tests.factories import NOON, Cast
-from core.tournaments.tables import SORTS
 from tests.worlds import Fresh
 from web.conftest import As
 
@@ -97,7 +97,7 @@ def test_an_empty_search_shows_the_way_back(client: Client, rows: list[Submissio
 def test_own_places_are_counted_in_the_whole_table_alone(
     visit: As, cast: Cast, rows: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.environments.parts.PARTICIPANTS_A_PAGE", 1)
+    monkeypatch.setattr("web.ratings.board.ROWS_A_PAGE", 1)
     client = visit(cast.charlie)
     assertContains(client.get("/environments/tic-tac-toe/"), 'id="own-place-')
     assertNotContains(client.get("/environments/tic-tac-toe/?sort=name"), 'id="own-place-')

@@ -1,16 +1,18 @@
-"""Parts of the pages of an edition's table: the form that filters it, and the places of the viewer's agents."""
+"""Tables of versions: the form that filters them, and the places of the viewer's agents on other pages."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from django import forms
 from django.core.paginator import Page
 
-from core.models import Participant, Tournament, User
+from core.models import User
+from core.ratings.tables import DEFAULT_SORT, LARGEST_COUNT, SORTS, OwnPlace, TableFilter
 from core.tournaments.results import Viewer
-from core.tournaments.selectors import OwnPlace, own_place_list
-from core.tournaments.tables import DEFAULT_SORT, LARGEST_COUNT, SORTS, TableFilter
 
-PARTICIPANTS_A_PAGE = 50
+ROWS_A_PAGE = 50
 OWN_PLACES = 5
 """The number of the viewer's agents on other pages of the table that are named, the best ones."""
 TEXT = {"autocomplete": "off"}
@@ -34,17 +36,14 @@ class TableForm(forms.Form):
 
 
 def own_elsewhere(
-    viewer: Viewer, tournament: Tournament, wanted: TableFilter, table: Page[Participant]
+    viewer: Viewer, find: Callable[[User], list[OwnPlace]], wanted: TableFilter, table: Page[Any]
 ) -> list[tuple[OwnPlace, int]]:
     """Return the best places of the viewer's agents that the page does not show, each with its page's number.
 
-    Places are known only for the whole table in order of rank; for other tables this is empty.
+    Places are known only for the whole table in order of rank; for other tables this is empty. find: returns all.
     """
     if wanted.is_filtered or wanted.sort != DEFAULT_SORT or not isinstance(viewer, User):
         return []
     shown = range(table.start_index(), table.end_index() + 1)
-    places = [place for place in own_place_list(tournament, viewer) if place.row not in shown]
-    if tournament.is_ladder:
-        # The table of a ladder lists no agents that have left.
-        places = [place for place in places if place.rank is not None]
+    places = [place for place in find(viewer) if place.row not in shown]
     return [(place, -(-place.row // table.paginator.per_page)) for place in places[:OWN_PLACES]]

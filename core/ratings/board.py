@@ -1,0 +1,87 @@
+"""The leaderboard of an environment with duels: the official ratings of all agents that may play.
+
+`Rating.rank` is the rank of an agent; every page, file, mail and program reads it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Exists, OuterRef, QuerySet
+
+from core.models import Agent, Environment, Rating, Submission
+from core.ratings.history import leaderboard_as_of
+from core.ratings.tables import TableFilter, table_of
+
+DAY = timedelta(days=1)
+UNRATED_SHOWN = 20
+"""The number of agents without a rating that a page names."""
+_SHOWN = (
+    *(field.name for field in Rating._meta.concrete_fields),
+    *(f"submission__{name}" for name in ("number", "public_id", "created_at")),
+    *(f"submission__agent__{name}" for name in ("name", "is_disabled", "quarantined_at")),
+    *(f"submission__agent__owner__{name}" for name in ("username", "team", "is_active")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The rank of an agent among `size` ranked ones, and the rating behind it."""
+
+    rating: Rating
+    rank: int
+    size: int
+
+
+def ranked(environment: Environment | OuterRef) -> QuerySet[Rating]:
+    """Return the ratings that have a rank, best first."""
+    rows = Rating.objects.filter(submission__agent__environment=environment, rank__isnull=False)
+    return rows.order_by("rank", "submission__agent__name")
+
+
+def board_rows(environment: Environment, wanted: TableFilter) -> QuerySet[Rating]:
+    """Return the rows of the leaderboard that match a filter. There may be hundreds: only shown columns are read."""
+    rows = ranked(environment).select_related("submission__agent__owner").only(*_SHOWN)
+    return table_of(rows, wanted, rating="value", matches="match_count")
+
+
+def standings_of(agents: Iterable[Agent]) -> dict[int, Standing]:
+    """Return the standings of those agents that have a rank, by agent. Two queries."""
+    rows = Rating.objects.filter(submission__agent__in=agents, rank__isnull=False)
+    found = {row.submission.agent_id: row for row in rows.select_related("submission__agent")}
+    sizes = _sizes({row.submission.agent.environment_id for row in found.values()})
+    return {key: Standing(row, row.rank or 0, sizes[row.submission.agent.environment_id]) for key, row in found.items()}
+
+
+def standing_of(agent: Agent) -> Standing | None:
+    """Return the standing of an agent; None without a rank, e.g. before its first rated match."""
+    return standings_of([agent]).get(agent.pk)
+
+
+def unrated_list(environment: Environment) -> list[Submission]:
+    """Return the version that plays for each agent, where it is not yet rated, newest first."""
+    active = Submission.objects.active().filter(agent__environment=environment)
+    newer = active.filter(agent=OuterRef("agent"), number__gt=OuterRef("number"))
+    fresh = active.filter(~Exists(newer), rating__rank__isnull=True).select_related("agent__owner")
+    return list(fresh.order_by("-created_at", "pk"))
+
+
+def changes_since_yesterday(environment: Environment, *, now: datetime) -> dict[int, float]:
+    """Return by agent how far its rating has moved since the last leaderboard stored more than a day ago."""
+    before = leaderboard_as_of(environment, now - DAY)
+    if before is None:
+        return {}
+    values = {row.submission.agent_id: row.value for row in before.points}
+    today = ranked(environment).values_list("submission__agent", "value")
+    return {agent: value - values[agent] for agent, value in today if agent in values}
+
+
+def _sizes(environments: set[int]) -> dict[int, int]:
+    rows = Rating.objects.filter(submission__agent__environment__in=environments, rank__isnull=False).order_by()
+    return dict(
+        rows.values("submission__agent__environment")
+        .annotate(size=Count("pk"))
+        .values_list("submission__agent__environment", "size")
+    )
