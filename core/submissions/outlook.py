@@ -12,7 +12,7 @@ def edition_expected(environment: Environment) -> bool:
     """Return whether a submission waits for its first edition and has an opponent there."""
     if environment.closed_because or environment.play == Play.NOTHING:
         return False
-    # Every visitor's page asks, and the answer is mostly no: this query costs far less than the field.
+    # Every visitor's page needs it, and mostly nothing is found: this query costs far less than the field.
     owners = set(_unplayed(environment).values_list("agent__owner", flat=True))
     if not owners or not any(_is_fresh(row) for row in active_field(environment, owners=owners).playing):
         return False

@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.template import Context
 
-from core.models import Environment
+from core.models import Environment, Tournament
 from core.people.rights import may
 from core.sittings.permissions import environment_obstacle
 from core.tournaments.cards import environment_card
@@ -23,8 +23,15 @@ def environment_head(context: Context, environment: Environment, section: str) -
         "environment": environment,
         "section": section,
         "card": environment_card(environment),
-        "newest": None if environment.is_scored else tournament_latest(environment),
+        "newest": _newest(context, environment),
         "plays_people": not environment.is_scored and not environment_obstacle(environment),
         "user": context["user"],
         "sees_why": environment.is_app or may(context["user"], "core.view_environment"),
     }
+
+
+def _newest(context: Context, environment: Environment) -> Tournament | None:
+    """Return the edition of the tab; the environment's own page has read it already."""
+    if environment.is_scored:
+        return None
+    return context["newest"] if "newest" in context else tournament_latest(environment)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from django.test import Client
 
-from core.models import Duel, Environment, Submission, TournamentState
+from core.models import Duel, Environment, Rating, Submission, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.worlds import Fresh
@@ -44,6 +44,7 @@ def shared_players(shared_cast: Cast, shared_environment: Environment) -> list[S
     tournament = factories.tournament(rows)
     for row, rank in zip(rows, (1, 2, 3, 3, 5), strict=True):
         tournament.participants.filter(submission=row).update(rank=rank)
+        Rating.objects.filter(submission=row).update(rank=rank)
     return rows
 
 

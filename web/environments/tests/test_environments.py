@@ -47,7 +47,7 @@ def test_anybody_reads_the_page_and_is_asked_to_log_in_to_upload(
     assert '<a href="/login/?next=/environments/tic-tac-toe/write/">Log in</a> to upload an agent.' in guide
     assert "3.11 or 3.13, with NumPy" in guide
     page = client.get(ADDRESS).content.decode()
-    assert "No edition has been played yet" in page
+    assert "No agent has a rating yet. The first edition begins when two agents are ready." in " ".join(page.split())
     assert "Your agents" not in page
 
 
@@ -63,14 +63,37 @@ def test_the_description_is_shown_as_sanitised_html(client: Client, environment:
 
 def test_the_table_shows_everything_that_ranks(client: Client, players: Sequence[Submission]) -> None:
     factories.tournament(players)
-    page = client.get(ADDRESS).content.decode()
-    first = page[page.index("<tbody") : page.index("</tr>", page.index("<tbody"))]
-    for figure in (">alpha</a>", "v1", ">alice</a>", ">Blue<", ">4</td>", ">2</td>", "<strong>1520</strong>", "± 50",
-                   "1st to 3rd", "50%"):  # fmt: skip
-        assert figure in first
+    factories.rating_point(players[0], factories.NOON, 1486.2)
+    of_both = (">alpha</a>", "v1", ">alice</a>", ">Blue<")
+    for address, figures in (
+        (ADDRESS, ("<strong>1520</strong>", "± 50", "1st to 3rd", "50%", ">+34</td>", ">20</td>")),
+        (f"{ADDRESS}editions/1/", (">4</td>", ">2</td>", ">0</td>")),
+    ):
+        page = client.get(address).content.decode()
+        first = page[page.index("<tbody") : page.index("</tr>", page.index("<tbody"))]
+        assert [figure for figure in (*of_both, *figures) if figure not in first] == []
 
 
-def test_the_newest_edition_shows_ratings_of_now_and_an_older_one_those_of_its_end(
+def test_the_leaderboard_goes_by_rating_and_an_edition_by_points(
+    client: Client, cast: Cast, players: Sequence[Submission]
+) -> None:
+    alpha, beta, gamma = players
+    factories.tournament(players)
+    factories.rating(gamma, 1900, rank=1, worst_rank=3)
+    factories.rating(alpha, 1600, rank=2, worst_rank=3)
+    factories.rating(beta, 1500, rank=3, worst_rank=3)
+    newcomer = factories.ready(factories.agent(cast.bob, beta.agent.environment, "newcomer"))
+
+    page = client.get(ADDRESS)
+    assert [row.submission for row, _ in page.context["rows"]] == [gamma, alpha, beta]
+    assert page.context["unrated"] == [newcomer]
+    assert "Not rated yet" in page.content.decode()
+    edition = client.get(f"{ADDRESS}editions/1/")
+    assert [row.submission for row, _ in edition.context["rows"]] == [alpha, beta, gamma]
+    assert "Points decide, 2 for a duel won and 1 for one drawn" in edition.content.decode()
+
+
+def test_the_leaderboard_shows_ratings_of_now_and_an_edition_those_of_its_end(
     client: Client, players: Sequence[Submission]
 ) -> None:
     first = factories.tournament(players, edition=1)
@@ -95,7 +118,7 @@ def test_the_newest_edition_shows_ratings_of_now_and_an_older_one_those_of_its_e
     # The third kept none: how it stands now is not how it stood.
     assert old.count('class="whisker"') == 1
     assert "2nd to 12th" not in old
-    assert "shows the ratings from when it ended" in old
+    assert "Ratings are those from when it ended." in old
 
     Tournament.objects.filter(pk=first.pk).update(state="CANCELLED")
     assert "so no ratings were saved" in part(client, "leaderboard", ADDRESS + "editions/1/")
@@ -104,7 +127,7 @@ def test_the_newest_edition_shows_ratings_of_now_and_an_older_one_those_of_its_e
 def test_ties_share_a_rank(client: Client, players: Sequence[Submission]) -> None:
     tournament = factories.tournament(players)
     tournament.participants.filter(submission__in=players[:2]).update(rank=1, points=3, wins=1, draws=1)
-    ranks = [row.rank for row, _ in client.get(ADDRESS).context["rows"]]
+    ranks = [row.rank for row, _ in client.get(f"{ADDRESS}editions/1/").context["rows"]]
     assert ranks == [1, 1, 3]
 
 
@@ -113,7 +136,7 @@ def test_the_page_shows_the_newest_edition_that_was_not_cancelled(
 ) -> None:
     factories.tournament(players, edition=1)
     factories.tournament(players, edition=2, state=TournamentState.CANCELLED)
-    assert client.get(ADDRESS).context["tournament"].edition == 1
+    assert client.get(ADDRESS).context["newest"].edition == 1
     assert client.get(ADDRESS + "editions/2/").context["tournament"].edition == 2
 
 
@@ -131,21 +154,21 @@ def test_a_running_edition_shows_its_progress_and_refreshes_until_it_is_final(
     tournament = factories.tournament(players, state=TournamentState.RUNNING)
     for address in (ADDRESS, ADDRESS + "editions/1/"):
         running = part(client, "leaderboard", address)
-        assert "1 of 3 duels played" in running
+        assert "1 of 3 duels" in running
         assert LIVE in running
         assert "<html" not in running
     Tournament.objects.update(state=TournamentState.FINISHED, ended_at=factories.NOON)
     factories.moved(tournament.duels.all(), JobState.SUCCEEDED)
-    for address in (ADDRESS, ADDRESS + "editions/1/"):
+    for address, word in ((ADDRESS, "finished"), (ADDRESS + "editions/1/", "Final")):
         final = part(client, "leaderboard", address)
-        assert "Final" in final
+        assert word in final
         assert LIVE not in final
 
 
 def test_duels_that_could_not_be_played_are_shown_as_such(client: Client, players: Sequence[Submission]) -> None:
     tournament = factories.tournament(players)
     factories.moved(tournament.duels.filter(number=1), JobState.FAILED)
-    assert "1 duel could not be played and does not count." in client.get(ADDRESS).content.decode()
+    assert "1 duel could not be played and does not count." in client.get(f"{ADDRESS}editions/1/").content.decode()
 
 
 def test_the_table_waits_for_the_first_edition_of_a_new_submission(

@@ -43,14 +43,15 @@ def test_a_file_holds_the_rows_of_all_pages_with_what_was_asked_for(
 ) -> None:
     monkeypatch.setattr("web.ratings.board.ROWS_A_PAGE", 1)
     rows = records(client, f"{ADDRESS}.csv")
-    assert [(row["rank"], row["owner"], row["points"]) for row in rows] == [
-        ("1", "alice", "4"), ("2", "bob", "2"), ("3", "charlie", "0"),
+    assert [(row["rank"], row["owner"], row["rating"]) for row in rows] == [
+        ("1", "alice", "1520.0"), ("2", "bob", "1500.0"), ("3", "charlie", "1480.0"),
     ]  # fmt: skip
+    assert [row["points"] for row in records(client, f"{ADDRESS}.csv?edition=1")] == ["4", "2", "0"]
     assert [row["owner"] for row in records(client, f"{ADDRESS}.csv?team=blue&sort=owner&page=2")] == ["alice", "bob"]
     found = client.get(f"{ADDRESS}.json?owner=bob").json()
-    assert (found["environment"], found["edition"], found["count"]) == ("tic-tac-toe", 1, 1)
+    assert (found["environment"], found["count"]) == ("tic-tac-toe", 1)
     (row,) = found["results"]
-    assert (row["owner"], row["rating"], row["best_rank"], row["withdrawn_at"]) == ("bob", 1500.0, 1, None)
+    assert (row["owner"], row["rating"], row["best_rank"], row["change"]) == ("bob", 1500.0, 1, None)
 
 
 def test_files_are_attachments_of_their_own_type(client: Client, edition: Tournament) -> None:
@@ -94,7 +95,7 @@ def test_a_leaderboard_of_the_past_is_kept_as_it_stood(client: Client, edition: 
 
 def test_results_that_are_held_back_are_in_no_file(client: Client, visit: As, cast: Cast, edition: Tournament) -> None:
     Tournament.objects.update(results=Audience.HIDDEN)
-    assert client.get(f"{ADDRESS}.csv").status_code == 404
+    assert client.get(f"{ADDRESS}.csv?edition=1").status_code == 404
     assert visit(cast.alice).get(f"{ADDRESS}.csv?edition=1").status_code == 404
     assert visit(cast.olga).get(f"{ADDRESS}.csv?edition=1").status_code == 200
 

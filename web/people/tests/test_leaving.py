@@ -128,7 +128,7 @@ def test_who_leaves_is_not_known_any_more_and_the_results_stay(stage: Stage, cas
         assert session.get("/profile/").status_code == 302
     assert Client().get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 401
     assert Client().post("/login/", {"username": person.email, "password": PASSWORD}).status_code == 200
-    page = Client().get(f"/environments/{stage.environment.slug}/").content.decode()
+    page = Client().get(f"/environments/{stage.environment.slug}/editions/1/").content.decode()
     assert stage.anna.agent.name in page
     assert row.username in page
     assert ">alice<" not in page

@@ -5,7 +5,7 @@ from django.core.cache import cache
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from core.models import Environment, TournamentState, User
+from core.models import Environment, User
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -22,7 +22,7 @@ PAGES = (
 """Pages that name alice."""
 
 
-def test_the_page_shows_team_github_and_the_last_finished_rank_of_each_agent(
+def test_the_page_shows_team_github_and_the_rank_of_each_agent(
     client: Client, cast: Cast, environment: Environment
 ) -> None:
     cast.alice.github = "alice-rl"
@@ -32,12 +32,11 @@ def test_the_page_shows_team_github_and_the_last_finished_rank_of_each_agent(
     rivals = [factories.ready(factories.agent(cast.bob, environment)) for _ in range(2)]
     factories.tournament([old, *rivals], edition=1)
     factories.tournament([rivals[0], new, rivals[1]], edition=2)
-    factories.tournament([rivals[0], rivals[1], new], edition=3, state=TournamentState.RUNNING)
     page = client.get("/users/alice/").content.decode()
     assert "Blue" in page
     assert 'href="https://github.com/alice-rl" rel="nofollow noopener noreferrer"' in page
-    assert "2 of 3" in page
-    assert "(as v2)" in page
+    assert "2nd of 3" in page
+    assert "v2, rating 1500" in page
 
 
 def test_an_agent_without_a_finished_edition_is_not_ranked_yet(

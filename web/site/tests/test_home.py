@@ -5,7 +5,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
-from core.models import Audience, Duel, JobState, Tournament, TournamentState
+from core.models import Audience, Duel, JobState, TournamentState
 from core.tests import applications, factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -18,31 +18,19 @@ def test_an_empty_arena_says_how_to_add_environments(client: Client) -> None:
     assert "There are no environments yet" in client.get("/").content.decode()
 
 
-def test_a_card_counts_agents_and_users_and_names_the_leader_of_the_last_finished_edition(
-    client: Client, cast: Cast
-) -> None:
+def test_a_card_counts_agents_and_users_and_names_the_first_of_the_leaderboard(client: Client, cast: Cast) -> None:
     environment = factories.environment()
     owners = (cast.alice, cast.alice, cast.bob)
     first, second, third = (
         factories.ready(factories.agent(owner, environment, name))
         for owner, name in zip(owners, ("a", "b", "c"), strict=True)
     )
-    factories.tournament([first, second, third], edition=1)
-    factories.tournament([second, first, third], edition=2)
-    factories.tournament([third, second, first], edition=3, state=TournamentState.RUNNING)
+    factories.tournament([first, second, third])
+    for place, row in enumerate((second, first, third), start=1):
+        factories.rating(row, 1700 - 100 * place, rank=place, worst_rank=3)
     (card,) = client.get("/").context["cards"]
     assert (card.agent_count, card.user_count) == (3, 2)
-    assert (card.leader.submission, card.leader.tournament.edition) == (second, 2)
-
-
-def test_who_wins_an_organisers_cup_does_not_lead_its_environment(client: Client, cast: Cast) -> None:
-    environment = factories.environment()
-    first, second = (factories.ready(factories.agent(cast.alice, environment)) for _ in range(2))
-    factories.tournament([first, second], edition=1)
-    cup = factories.tournament([second, first], edition=2)
-    Tournament.objects.filter(pk=cup.pk).update(is_automatic=False, name="Cup")
-    (card,) = client.get("/").context["cards"]
-    assert card.leader.submission == first
+    assert (card.leader.submission, card.leader.value) == (second, 1600)
 
 
 def test_a_closed_environment_has_no_card(client: Client, cast: Cast) -> None:

@@ -63,8 +63,8 @@ def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
     home = text(client, reverse("web:environment", args=[environment.slug]))
     for table in (shown, home):
         assert "Filter the table" in table
-        assert "leaderboard.csv?edition=1" in table
-        assert "Leaderboard as it stood on" in table
+    assert "leaderboard.csv?edition=1" in shown
+    assert f'href="{page}"' in home
     guide = text(client, reverse("web:environment_write", args=[environment.slug]))
     assert "joins the ladder within a minute" in guide
     assert text(client, f"{page}?q=bert").count('class="name"') == 1
@@ -72,9 +72,6 @@ def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
         "results"
     ]
     assert len(rows) == 3
-    assert "See the next duels and why they are played" in home
-    assert home.count('class="name"') == 3
-    assert "leads the ladder" in text(client, reverse("web:home"))
     # Of an agent the newest version, and any other by its number.
     own = reverse("web:participant", args=[environment.slug, 1, "gone"])
     assert 'gone <span class="muted">v2' in text(client, own)
@@ -103,7 +100,8 @@ def test_a_ladder_says_why_nothing_is_played_and_why_it_has_not_begun(
     assert "The ladder begins when edition 1 has ended." in text(client, page)
     edition.duels.all().delete()
     Tournament.objects.update(format="ladder", shortfall="A duel needs two agents; 1 can play.")
-    assert "No duels are being played at the moment. A duel needs two agents; 1 can play." in text(client, page)
+    ladder_page = reverse("web:edition", args=[environment.slug, 1])
+    assert "No duels are being played at the moment. A duel needs two agents; 1 can play." in text(client, ladder_page)
 
 
 def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(

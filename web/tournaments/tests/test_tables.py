@@ -75,11 +75,11 @@ def test_every_order_holds_everybody_once(client: Client, rows: list[Submission]
 
 
 def test_links_keep_what_was_asked_for(client: Client, rows: list[Submission]) -> None:
-    page = client.get("/environments/tic-tac-toe/?team=blue&sort=name&page=1")
+    page = client.get("/environments/tic-tac-toe/editions/1/?team=blue&sort=name&page=1")
     assertContains(page, "?team=blue&amp;sort=rating#leaderboard")
     assertContains(page, "/leaderboard.csv?team=blue&amp;sort=name&amp;edition=1")
     assertContains(page, '<input type="hidden" name="sort" value="name">', html=True)
-    assertContains(page, "edition 1, filtered")
+    assertContains(page, 'Edition 1 <span class="muted">filtered</span>')
 
 
 def test_what_cannot_be_asked_for_is_said_and_not_applied(client: Client, rows: list[Submission]) -> None:
