@@ -37,7 +37,6 @@ from core.models import (
     Build,
     JobState,
     Package,
-    Participant,
     Rollout,
     Tournament,
     User,
@@ -193,7 +192,7 @@ def test_the_demo_goes_from_uploads_to_a_leaderboard_and_leaves_nothing_behind(t
     assert (
         f"log in as organiser@arena.example, password {(tmp_path / 'organiser-password').read_text().strip()}" in said
     )
-    board = f"^Tic-tac-toe: 1\\. .*minimax v1 .* points\\)\\. http://127.0.0.1:{port}/environments/tic-tac-toe/$"
+    board = f"^Tic-tac-toe: 1\\. .*minimax v1 .*\\. http://127.0.0.1:{port}/environments/tic-tac-toe/$"
     assert re.search(board, said, re.MULTILINE)
     assert "Leaderboards complete" in said
     assert "Failed" not in said
@@ -344,12 +343,13 @@ def test_the_leaderboard_is_a_line_once_all_is_over(settings: Settings) -> None:
     settings.SITE_URL = "http://127.0.0.1:8000"
     environment = tic_tac_toe()
     submission = upload(environment, "first", FIRST)
-    tournament = Tournament.objects.create(environment=environment, edition=3)
-    Participant.objects.create(tournament=tournament, submission=submission, points=2, wins=1, total_score=8.0)
+    Tournament.objects.create(environment=environment, edition=3)
+    factories.rating(submission, 1234.4)
     factories.moved(submission.builds.all(), JobState.SUCCEEDED)
     assert leaderboard(environment) is None
+    # A running edition has ratings that are not the last ones.
     Tournament.objects.update(state="FINISHED", started_at=timezone.now(), ended_at=timezone.now())
-    shown = "Tic-tac-toe: 1. first v1 (2 points). http://127.0.0.1:8000/environments/tic-tac-toe/"
+    shown = "Tic-tac-toe: 1. first v1 (1234). http://127.0.0.1:8000/environments/tic-tac-toe/"
     assert leaderboard(environment) == shown
     upload(environment, "last", LAST)
     assert leaderboard(environment) is None

@@ -62,7 +62,7 @@ def _lead(agents: int, records: Sequence[DuelRecord]) -> str:
     distinct = f" {sum(counted):,} matches are distinct." if records and len(counted) == len(records) else ""
     return (
         f"{agents} agents played {matches:,} matches, {each} in each duel.{distinct} Ratings are those of the arena: "
-        "one fit over all matches, in points of the Elo scale, with 95% intervals."
+        "one fit over all matches, on the Elo scale, with 95% intervals."
     )
 
 

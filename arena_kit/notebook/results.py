@@ -122,7 +122,7 @@ class PlayedMatches:
 
     @property
     def score(self) -> Interval:
-        """Player 1's share of the points, 0 to 1, with its 95% interval: a win is 1, a draw 1/2.
+        """Player 1's share of the matches, 0 to 1, with its 95% interval: a win is 1, a draw 1/2.
 
         Matches that merely repeat another one count once for the interval.
         """

@@ -42,7 +42,7 @@ class HeadToHead:
 
     @property
     def shares(self) -> Floats:
-        """Share of the points that the row took from the column, 0 to 1; nan where the two have not met."""
+        """Share of the matches that the row took from the column, 0 to 1; nan where the two have not met."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.points / self.matches)
 
@@ -65,7 +65,7 @@ def head_to_head(submissions: Sequence[int], tallies: Iterable[Tally]) -> HeadTo
 
 
 def who_beats_whom(table: HeadToHead, level: float = 0.95) -> Booleans:
-    """Return whether the row beats the column: the whole interval of its share of points lies above one half."""
+    """Return whether the row beats the column: the whole interval of its share of matches lies above one half."""
     return np.asarray(wilson(table.points, table.matches, level)[0] > 0.5)
 
 
@@ -112,7 +112,7 @@ class Beating:
 
 
 def cycle_steps(table: HeadToHead, cycle: Cycle, level: float = 0.95) -> list[Beating]:
-    """The three steps of a cycle, with the share of points and the lower end of its interval."""
+    """The three steps of a cycle, with the share of matches and the lower end of its interval."""
     place = {submission: number for number, submission in enumerate(table.submissions)}
     lower, shares = wilson(table.points, table.matches, level)[0], table.shares
     steps = []

@@ -71,7 +71,7 @@ class Paired:
 def against_same(first: Iterable[Pair], second: Iterable[Pair]) -> Paired | None:
     """Compare two players by their pairs against the rivals that both have met; None without such a rival.
 
-    The difference is the mean over rivals of the differences between the players' shares of the points. Each rival
+    The difference is the mean over rivals of the differences between the players' shares of the matches. Each rival
     weighs nm / (n + m) for n and m pairs, as in the test of Mantel and Haenszel. Its variance is that of sums over
     starts: what both players, or several rivals, have met from one start is one observation, so that common openings
     cancel out. It holds for these rivals; that other ones might give another difference is not part of it.

@@ -22,7 +22,7 @@ from arena_kit.ranking.scores import CONFIDENCE, Interval
 MEAN = 1500.0
 """The expected rating of a first version, where no anchor holds the scale."""
 POINTS = 400 / math.log(10)
-"""The points of the Elo scale in one logit: a lead of 400 points means odds of 10 to 1."""
+"""One logit on the Elo scale, where a lead of 400 means odds of 10 to 1."""
 POOL_SPREAD = 200.0
 """The expected standard deviation of strengths in a pool; it is fitted between NARROWEST and WIDEST."""
 NARROWEST, WIDEST = 50.0, 400.0

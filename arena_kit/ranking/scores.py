@@ -105,7 +105,7 @@ def paired_difference(scores: Sequence[float], others: Sequence[float]) -> Inter
 
 
 def share_interval(points: float, count: int) -> Interval | None:
-    """The share of points in `count` matches (a win 1, a draw 1/2) with its `wilson` interval; None without matches.
+    """The won share of `count` matches (a win 1, a draw 1/2) with its `wilson` interval; None without matches.
 
     Matches are taken to be independent of each other.
     """
@@ -116,7 +116,7 @@ def share_interval(points: float, count: int) -> Interval | None:
 
 
 def wilson(points: np.ndarray, matches: np.ndarray, level: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper end of the interval around each share of points, arrays of one shape; 0 and 1 without matches.
+    """Lower and upper end of the interval around each share of matches, arrays of one shape; 0 and 1 without matches.
 
     Draws vary less than wins and losses, so with draws the interval is slightly too wide. Source: E. B. Wilson,
     Probable inference, the law of succession, and statistical inference, 1927.

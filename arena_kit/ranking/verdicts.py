@@ -26,23 +26,23 @@ def same_rivals_sentence(found: Paired, first: str, second: str, rivals: int) ->
     if found.verdict is Verdict.OPEN:
         scored = f"both scored {own}" if own == other else f"{first} scored {own} and {second} {other}"
         needed = _needed(found, "match", "matches")
-        return f"Against {same} no difference is shown yet: {scored} of the points. {gap}{needed}"
+        return f"Against {same} no difference is shown yet: {scored}. {gap}{needed}"
     better, worse = (first, second) if found.verdict is Verdict.FIRST else (second, first)
     if found.verdict is Verdict.SECOND:
         own, other = other, own
-    return f"Against {same} {better} is better than {worse}: it scored {own} of the points, {worse} {other}. {gap}"
+    return f"Against {same} {better} is better than {worse}: it scored {own}, {worse} {other}. {gap}"
 
 
 def own_duels_sentence(found: Paired, first: str, second: str) -> str:
     """Say which of two is better in the duels between them."""
     if found.verdict is Verdict.OPEN:
-        share = f"{first} scored {_share(found.difference)} of the points in {found.results:,} matches"
+        share = f"{first} scored {_share(found.difference)} in {found.results:,} matches"
         needed = _needed(found, "match", "matches")
         return f"In the duels between {first} and {second} no difference is shown yet: {share}.{needed}"
     is_first = found.verdict is Verdict.FIRST
     better, worse = (first, second) if is_first else (second, first)
     share = _share(found.difference if is_first else _turned(found.difference))
-    return f"{better} beats {worse}: it scored {share} of the points in the {found.results:,} matches between them."
+    return f"{better} beats {worse}: it scored {share} in the {found.results:,} matches between them."
 
 
 def same_seeds_sentence(found: Paired, first: str, second: str) -> str:
@@ -95,7 +95,7 @@ def _share(gap: Interval) -> str:
 
 
 def _shares(first: float, second: float) -> tuple[str, str]:
-    """Write two shares of the points so that unequal ones look unequal."""
+    """Write two shares of the matches so that unequal ones look unequal."""
     for digits in range(7):
         own, other = f"{first:.{digits}%}", f"{second:.{digits}%}"
         if own != other:

@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from core.evaluations.board import BoardFilter, board_page
 from core.jobs.states import OPEN
 from core.links import absolute, page
-from core.models import Build, Duel, Environment, Evaluation, JobState, Validation
+from core.models import Build, Duel, Environment, Evaluation, JobState, TournamentState, Validation
 from core.ratings.board import board_rows
 from core.ratings.tables import TableFilter
 
@@ -56,6 +56,8 @@ def failures(environments: Sequence[Environment]) -> Iterator[str]:
 
 
 def _rated(environment: Environment) -> Iterator[str]:
+    if not environment.tournaments.filter(state=TournamentState.FINISHED).exists():
+        return iter(())
     rows = board_rows(environment, TableFilter())
     return (f"{row.rank}. {row.submission} ({row.value:.0f})" for row in rows[:AGENTS_SHOWN])
 

@@ -24,7 +24,7 @@ MATCHES = (2, 20, 100)
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """A duel that goes on from a position. worth: the first seat's share of the points there, by play of these two.
+    """A duel that goes on from a position. worth: the first seat's share of the matches there, by play of these two.
 
     distinct: the different matches, by which the interval is found; None before the end, or without the records.
     """
@@ -102,7 +102,7 @@ def _continuation(duel: Duel) -> Continuation:
 
 
 def worth_of(duel: Duel) -> tuple[Interval, int] | None:
-    """Return the first seat's share of the points of a duel that is over, and the number of its different matches.
+    """Return the first seat's share of the matches of a duel that is over, and the number of its different matches.
 
     None without its records.
     """

@@ -28,7 +28,7 @@ class ChallengeTally:
 
     @property
     def share(self) -> Interval | None:
-        """The share of the points, a draw counting half, with its 95% interval."""
+        """The share of the matches, a draw counting half, with its 95% interval."""
         return share_interval(self.won + self.drawn / 2, self.count)
 
     @property
@@ -38,8 +38,8 @@ class ChallengeTally:
             return "has not played a match."
         share = self.share
         return (
-            f"won {self.won}, drew {self.drawn}, lost {self.lost} of {self.count} matches: {share.value:.0%} of the "
-            f"points ({share.low:.0%} to {share.high:.0%})."
+            f"won {self.won}, drew {self.drawn}, lost {self.lost} of {self.count} matches: {share.value:.0%} "
+            f"({share.low:.0%} to {share.high:.0%})."
         )
 
 

@@ -18,7 +18,7 @@ LOOKED_AT = 200
 LONGEST_SHOWN = 100
 """The longest match, in steps, that the home page plays."""
 UPSET_SHARE = 0.4
-"""A duel is an upset if its winner was expected to take less than this share of the points."""
+"""A duel is an upset if its winner was expected to take less than this share of the matches."""
 CLOSE_DISTANCE = 0.3
 """A duel is close if its two shares of the matches differ by at most this: 65 to 35."""
 SKILLED = 0.5
@@ -154,7 +154,7 @@ def _is_short(duel: _Compared) -> bool:
 
 
 def _winner_expected(duel: _Compared) -> float:
-    """Return the share of the points that the winner was expected to take; 1 if it is unknown or no player won."""
+    """Return the share of the matches that the winner was expected to take; 1 if it is unknown or no player won."""
     if duel.expected is None or duel.outcome not in (DuelOutcome.PLAYER_1, DuelOutcome.PLAYER_2):
         return 1.0
     return duel.expected if duel.outcome == DuelOutcome.PLAYER_1 else 1 - duel.expected

@@ -30,7 +30,7 @@ KEPT_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """The result at one position. share: of the first seat's points; None before the end, or without the records.
+    """The result at one position. share: of the first seat's matches; None before the end, or without the records.
 
     distinct: the different matches, by which the interval is found.
     """

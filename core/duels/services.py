@@ -47,7 +47,7 @@ def duel_create(
 ) -> Duel:
     """Create a duel by today's rules for exactly one of tournament, promotion, challenge and run.
 
-    number: from 1, within the tournament, promotion or challenge. expected: predicted share of the points of player_1.
+    number: from 1, within the tournament, promotion or challenge. expected: predicted share of the matches of player_1.
     reason: why the two meet. test: the sequential test that may end the duel early; then match_count is the maximum.
     position: of a recorded match, from which all its matches go on, with the seed of that match instead of `seed`.
     """

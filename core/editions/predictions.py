@@ -27,7 +27,7 @@ class Strengths:
     known: Mapping[int, Strength]
 
     def expected(self, one: int, other: int) -> float | None:
-        """The predicted share of the points of `one`, 0 to 1, given the errors of both ratings; None without both."""
+        """The predicted share of the matches of `one`, 0 to 1, given the errors of both ratings; None without both."""
         if one not in self.known or other not in self.known:
             return None
         first, second = self.known[one], self.known[other]

@@ -74,7 +74,7 @@ class LedgerVoid(models.Model):
 
 
 class Rating(models.Model):
-    """Strength of a submission over all editions, in points of the Elo scale; recomputed from the ledger.
+    """Strength of a submission over all editions, on the Elo scale; recomputed from the ledger.
 
     The official rating is fitted to all matches. A submission that may not play, or has a newer version that has
     played, is rated without a rank. See docs/reference/ratings.md.

@@ -18,7 +18,7 @@ MOST_POINTS = 500
 class HistoryPoint:
     """An agent's rating at a moment, i.e. that of its version at the time.
 
-    value: points of the Elo scale. low, high: the 95% interval, None in old editions without one. rank: None where none
+    value: on the Elo scale. low, high: the 95% interval, None in old editions without one. rank: None where none
     was stored.
     """
 

@@ -36,7 +36,7 @@ class OpponentTotal:
 
     @property
     def share(self) -> float:
-        """The share of the points, 0 to 1; a draw is half. Every entry of the ledger has matches."""
+        """The share of the matches, 0 to 1; a draw is half. Every entry of the ledger has matches."""
         return (self.wins + self.draws / 2) / self.matches
 
 

@@ -28,7 +28,7 @@ MOST_LOOKED_AT = 2000
 
 @dataclass(frozen=True, slots=True)
 class RivalRow:
-    """A rival that both versions have met: their shares of the points, 0 to 1, and their matches."""
+    """A rival that both versions have met: their shares of the matches, 0 to 1, and their matches."""
 
     rival: Submission
     first: float

@@ -219,7 +219,9 @@ def _on_leaderboard(tournament: Tournament, rows: list[Participant]) -> dict[int
     moments = RatingPoint.objects.filter(environment=tournament.environment_id)
     newest = moments.aggregate(last=Max("at"))["last"]
     earlier = moments.filter(at__lt=newest).aggregate(last=Max("at"))["last"] if newest else None
-    points = (moments.filter(at=earlier) if earlier else moments.none()).values_list("submission__agent", "submission", "rank")
+    points = (moments.filter(at=earlier) if earlier else moments.none()).values_list(
+        "submission__agent", "submission", "rank"
+    )
     # A ladder ends once, so its end is news to all.
     before = {} if tournament.is_ladder else {agent: (submission, rank) for agent, submission, rank in points}
     standings = standings_of([row.submission.agent for row in rows])

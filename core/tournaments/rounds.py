@@ -43,7 +43,7 @@ GONE = (
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A duel to create. player_1, player_2: ids of submissions. expected: predicted share of the points of player_1.
+    """A duel to create. player_1, player_2: ids of submissions. expected: predicted share of the matches of player_1.
 
     seed: used where duels do not share openings. encounter: as in `duel_seed`.
     """

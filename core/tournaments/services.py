@@ -54,7 +54,7 @@ def tournament_create(
 
     edition: one more than the last one that the caller has seen; of two callers that saw the same, one is refused.
     seed: of the edition; duel number n plays with seed + n, and where duels share openings all play with one seed, see
-    `duel_seed`. expected: predicted share of the points of player_1, 0 to 1, by the ids of player_1 and player_2, as
+    `duel_seed`. expected: predicted share of the matches of player_1, 0 to 1, by the ids of player_1 and player_2, as
     far as known. Raises EditionTaken; then nothing is written.
     """
     test = duel_test(environment=environment, match_count=environment.matches_per_duel)

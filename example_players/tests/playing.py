@@ -50,7 +50,7 @@ def play_match(slug: str, players: Sequence[Any], seed: int = 0) -> tuple[float,
 
 
 def points(slug: str, player: Any, opponent: Any, matches: int) -> float:
-    """Return a player's share of the points (1 for a win, 1/2 for a draw) in matches with alternating seats."""
+    """Return a player's share of the matches (1 for a win, 1/2 for a draw) in matches with alternating seats."""
     total = 0.0
     for number in range(matches):
         seat = number % 2

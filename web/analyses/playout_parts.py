@@ -78,7 +78,7 @@ def _row(one: Playout, record: MatchRecord, names: Names, agents: tuple[str, str
     share, low, high = one.share.value, one.share.low, one.share.high
     if record.seats[0] != 0:
         share, low, high = 1 - share, 1 - high, 1 - low
-    sentence = f"With {agents[0]} and {agents[1]} the side of {names[0]} took {share:.0%} of the points from here."
+    sentence = f"With {agents[0]} and {agents[1]} the side of {names[0]} won {share:.0%} of the matches from here."
     return PlayoutRow(one, sentence, share, low, high)
 
 

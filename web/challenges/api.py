@@ -29,7 +29,7 @@ class TallyAnswer(serializers.Serializer[Any]):
     drawn = serializers.IntegerField()
     lost = serializers.IntegerField()
     share = serializers.FloatField(
-        allow_null=True, help_text="Share of the points, a draw is half; null before any match."
+        allow_null=True, help_text="Share of the matches, a draw is half; null before any match."
     )
     low = serializers.FloatField(
         allow_null=True, help_text="Lower end of its 95% interval; assumes that no match repeats."

@@ -35,7 +35,7 @@ class ComparisonQuery(serializers.Serializer[Any]):
 
 
 class PairedAnswer(serializers.Serializer[Any]):
-    """Two versions by what both have met. Shares of the points go from 0 to 1, scores are those of the environment."""
+    """Two versions by what both have met. Shares of the matches go from 0 to 1, scores are those of the environment."""
 
     verdict = serializers.ChoiceField(
         choices=[one.value for one in Verdict], help_text="Which is better; open: no difference is shown yet."

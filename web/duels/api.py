@@ -43,7 +43,7 @@ class DuelAnswer(JobFields):
     player_1 = Version()
     player_2 = Version()
     expected = serializers.FloatField(
-        allow_null=True, help_text="Share of the points for player 1, 0 to 1, as predicted before the duel."
+        allow_null=True, help_text="Share of the matches for player 1, 0 to 1, as predicted before the duel."
     )
     is_void = serializers.BooleanField(help_text="Whether the duel counts for neither side.")
     outcome = serializers.ChoiceField(choices=DuelOutcome.choices, allow_blank=True)

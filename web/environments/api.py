@@ -161,7 +161,7 @@ class LeaderboardRow(serializers.Serializer[Any]):
     best_rank = serializers.IntegerField(allow_null=True, help_text="Best rank that is plausible for the version.")
     worst_rank = serializers.IntegerField(allow_null=True, help_text="Worst rank that is plausible for the version.")
     submission = Version()
-    value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
+    value = serializers.FloatField(help_text="Strength on the Elo scale, fitted to all rated matches.")
     low = serializers.FloatField(allow_null=True, help_text="Lower end of the 95% interval.")
     high = serializers.FloatField(allow_null=True, help_text="Upper end of the 95% interval.")
     live = serializers.FloatField(allow_null=True, help_text="Live rating (Elo).")

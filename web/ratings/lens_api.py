@@ -32,7 +32,7 @@ class CellAnswer(serializers.Serializer[Any]):
     draws = serializers.IntegerField()
     losses = serializers.IntegerField()
     matches = serializers.IntegerField()
-    share = serializers.FloatField(help_text="Share of the points, 0 to 1; a draw is half.")
+    share = serializers.FloatField(help_text="Share of the matches, 0 to 1; a draw is half.")
     duel_count = serializers.IntegerField()
     latest_duel = serializers.IntegerField(help_text="Id of their last duel.")
 
@@ -53,14 +53,14 @@ class HeadToHeadQuery(serializers.Serializer[Any]):
 class NashAnswer(serializers.Serializer[Any]):
     rating = RatedAnswer()
     rank = serializers.IntegerField(help_text="Rank by Nash averaging. Ties share: 1, 1, 3.")
-    skill = serializers.FloatField(help_text="Elo points against the mixture that no agent beats.")
+    skill = serializers.FloatField(help_text="Elo against the mixture that no agent beats.")
     weight = serializers.FloatField(help_text="Share in that mixture, 0 to 1.")
 
 
 class BeatingAnswer(serializers.Serializer[Any]):
     winner = RatedAnswer()
     loser = RatedAnswer()
-    share = serializers.FloatField(source="result.share", help_text="Share of the points that the winner took.")
+    share = serializers.FloatField(source="result.share", help_text="Share of the matches that the winner took.")
     lower = serializers.FloatField(source="result.lower", help_text="Lower end of its interval.")
     matches = serializers.IntegerField(source="result.matches")
 
@@ -82,8 +82,8 @@ class CalibrationBinAnswer(serializers.Serializer[Any]):
     pairs = serializers.IntegerField()
     duels = serializers.IntegerField()
     matches = serializers.IntegerField()
-    expected = serializers.FloatField(help_text="Mean predicted share of the points.")
-    happened = serializers.FloatField(help_text="Mean actual share of the points.")
+    expected = serializers.FloatField(help_text="Mean predicted share of the matches.")
+    happened = serializers.FloatField(help_text="Mean actual share of the matches.")
     lower = serializers.FloatField(help_text="Lower end of its 95% interval.")
     upper = serializers.FloatField(help_text="Upper end of its 95% interval.")
 

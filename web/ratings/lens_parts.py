@@ -12,7 +12,7 @@ from core.ratings.pairs import SIZES, Matrix, OpponentTotal
 from web.site.plots import Axis, Plot, PlotLine, Span
 
 STEPS = range(9)
-"""Shades of a cell, from none to all of the points; the middle one contains one half."""
+"""Shades of a cell, from none to all of the matches; the middle one contains one half."""
 USUAL_SIZE = 20
 
 
@@ -58,9 +58,9 @@ def reliability_plot(found: CalibrationView) -> Plot:
     bins = found.bins
     told = [f"{one.expected:.0%} expected, {one.happened:.0%} actual" for one in bins]
     return Plot(
-        summary=f"Actual and expected share of the points in {len(bins)} groups: {'; '.join(told)}.",
-        x=Axis("Expected share of the points", "share", 0.48, 1.02),
-        y=Axis("Actual share of the points", "share", min(0.48, *(one.lower - 0.02 for one in bins)), 1.02),
+        summary=f"Actual and expected share of the matches in {len(bins)} groups: {'; '.join(told)}.",
+        x=Axis("Expected share of the matches", "share", 0.48, 1.02),
+        y=Axis("Actual share of the matches", "share", min(0.48, *(one.lower - 0.02 for one in bins)), 1.02),
         xs=[one.expected for one in bins],
         lines=(PlotLine("actual share", [one.happened for one in bins], look="dots"),),
         spans=(Span("95% interval", [one.lower for one in bins], [one.upper for one in bins], look="bars"),),

@@ -50,7 +50,7 @@ def brief(seconds: float | None) -> str:
 
 @register.filter
 def percent(share: float) -> str:
-    """Write a share of points: 62%."""
+    """Write a share of matches: 62%."""
     return f"{100 * share:.0f}%"
 
 

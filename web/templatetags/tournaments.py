@@ -46,11 +46,11 @@ def meeting_words(meeting: Meeting, drawn: Drawn) -> str:
 def seen(one: brackets.SeenMeeting) -> SafeString:
     """Draw a meeting as one of its sides sees it. A tag, because it is faster: a page may have a thousand cells."""
     words = seen_words(one)
-    points = f"{one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
+    score = _score(one)
     drawn = format_html(
         '<b aria-hidden="true">{}</b>{}<span class="sr">{}</span>',
         one.result.sign,
-        format_html('<small aria-hidden="true">{}</small>', points) if points else "",
+        format_html('<small aria-hidden="true">{}</small>', score) if score else "",
         words,
     )
     kind, duels = one.result.name.lower(), one.meeting.duel_keys
@@ -71,10 +71,20 @@ def seen_words(one: brackets.SeenMeeting) -> str:
     """Describe a meeting as one side sees it: won 14:6 against berta, as player 2."""
     if one.opponent is None:
         return one.meeting.sentence or "open"
-    points = f" {one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
+    score = f" {_score(one)}" if one.meeting.has_score else ""
     seat = "player 1" if one.is_player_1 else "player 2"
-    words = f"{one.result}{points} against {one.opponent.submission.agent.name}, as {seat}"
+    words = f"{one.result}{score} against {one.opponent.submission.agent.name}, as {seat}"
     return f"{words}. {one.meeting.remark}" if one.meeting.remark else words
+
+
+def _score(one: brackets.SeenMeeting) -> str:
+    return f"{matches_won(one.points[0])}:{matches_won(one.points[1])}" if one.meeting.has_score else ""
+
+
+@register.filter
+def matches_won(points: int) -> str:
+    """Write match points, 2 for a win and 1 for a draw, as won matches, a draw counting half: 52, 47.5."""
+    return f"{points / 2:g}"
 
 
 def _who(side: Side) -> str:

@@ -134,7 +134,7 @@ class ParticipantList(Listed[Participant]):
 class RatingAnswer(serializers.Serializer[Any]):
     submission = Version()
     environment = serializers.CharField(source="submission.agent.environment.slug")
-    value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
+    value = serializers.FloatField(help_text="Strength on the Elo scale, fitted to all rated matches.")
     low = serializers.FloatField(help_text="Lower end of its 95% interval.")
     high = serializers.FloatField(help_text="Upper end of its 95% interval.")
     is_reference = serializers.BooleanField(help_text="Whether the scale hangs on it: value, low and high are equal.")

@@ -184,7 +184,7 @@ def seen(drawn: Drawn, meeting: Meeting, who: int, kind: StageKind) -> SeenMeeti
     elif meeting.winner is not None:
         result = MeetingResult.WON if meeting.winner == who else MeetingResult.LOST
     else:
-        # In a Swiss round a meeting that the arena could not play brings half of the points to each.
+        # In a Swiss round a meeting that the arena could not play brings half of the matches to each.
         is_shared = kind == StageKind.SWISS or meeting.decision is Decision.PLAYED
         result = MeetingResult.DRAWN if is_shared else MeetingResult.NONE
     rival = None if opponent is None else drawn.participants.get(opponent)

@@ -70,7 +70,7 @@ def _stayed(meeting: Meeting, gone: Sequence[int]) -> int | None:
 def settle_swiss(meeting: Meeting, gone: Sequence[int]) -> Meeting:
     """Decide a meeting of a Swiss round: results stand, and the opponent of a player who is gone has a walkover.
 
-    Draws and meetings that cannot be played have no winner and bring each half of the points. gone: in the order in
+    Draws and meetings that cannot be played have no winner and bring each half of the matches. gone: in the order in
     which they left.
     """
     if meeting.count(DuelState.PLAYED):

@@ -10,7 +10,7 @@ from arena_kit.ranking.standings import Standing
 SAID = (Decision.BETTER_SEED, Decision.UNPLAYABLE, Decision.WALKOVER)
 """Decisions that a table mentions beside the participants who profited from them."""
 HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
-"""Decisions of a Swiss meeting that, without a winner, bring each side half of the points."""
+"""Decisions of a Swiss meeting that, without a winner, bring each side half of the matches."""
 NOT_COUNTED = (None, Decision.ANNULLED, Decision.NOT_NEEDED)
 WITHDRAWN = "Withdrew."
 

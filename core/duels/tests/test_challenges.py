@@ -190,7 +190,7 @@ def test_its_owner_is_told_once_when_all_of_it_is_over_and_no_rating_hears_of_it
 
     (notice,) = Notice.objects.filter(kind="CHALLENGE_ENDED")
     assert notice.title == "The challenge of anna v1 is over"
-    assert "berta v1: won 8, drew 1, lost 1 of 10 matches: 85% of the points" in notice.text
+    assert "berta v1: won 8, drew 1, lost 1 of 10 matches: 85% (54% to 96%)" in notice.text
     assert "carla v1: could not be played because of a fault of the arena." in notice.text
     assert notice.address == f"/challenges/{made.pk}/"
     report = challenge_get(made.pk)

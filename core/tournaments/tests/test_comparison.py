@@ -88,7 +88,7 @@ def test_versions_that_never_met_are_compared_by_their_rivals(
         (rock, 1.0, 0.0, 1.0), (paper, 1.0, 0.5, 0.5)
     ]  # fmt: skip
     assert found.sentence.startswith(
-        "Against the same 2 opponents ann v2 is better than ann v1: it scored 100% of the points, ann v1 25%."
+        "Against the same 2 opponents ann v2 is better than ann v1: it scored 100%, ann v1 25%."
     )
     assert not found.is_partial
 

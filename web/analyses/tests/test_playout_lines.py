@@ -40,7 +40,7 @@ def test_two_agents_value_a_position_by_playing_it_out(stage: Stage, cast: Cast,
     wins = winners.count(True) + sum(match.outcome == "DRAW" for match in matches) / 2
     assert line.worth.value == pytest.approx(wins / 20)
     assert line.worth.low < line.worth.value < line.worth.high
-    assertContains(shown, f"{100 * wins / 20:.0f}% of the points for the first seat (")
+    assertContains(shown, f"{100 * wins / 20:.0f}% of the matches for the first seat (")
     assertContains(shown, f"20 matches, {line.distinct} different")
     duel.records.storage.delete(str(duel.records.name))
-    assertNotContains(alice.get(here), "of the points for the first seat")
+    assertNotContains(alice.get(here), "of the matches for the first seat")

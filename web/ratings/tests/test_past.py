@@ -156,7 +156,7 @@ def test_the_page_says_what_going_first_is_worth_and_when_groups_have_not_met(
 ) -> None:
     factories.tournament(players)
     page = html(client, "")
-    assert "Going first is worth 10 points here (95% interval −10 to 30). The difference is not clear yet." in page
+    assert "Going first is worth 10 Elo here (95% interval −10 to 30). The difference is not clear yet." in page
     assert "have not played each other" not in page
     RatingPool.objects.update(is_connected=False, first_seat_low=2)
     page = html(client, "")
