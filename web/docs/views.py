@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from core.ratings.board import standings_of
 from core.submissions.search import agent_search, environment_search, user_search
 from web.docs.pages import INDEX, doc_group, doc_pages
 from web.docs.search import doc_search, search_words
@@ -29,9 +30,11 @@ def search(request: HttpRequest) -> HttpResponse:
     words = search_words(query, most=MOST_WORDS)
     context: dict[str, object] = {"query": query, "most": FOUND}
     if words:
+        agents = agent_search(words, limit=FOUND)
+        standings = standings_of(agents)
         found = {
             "environments": environment_search(words, limit=FOUND),
-            "agents": agent_search(words, limit=FOUND),
+            "agents": [(agent, standings.get(agent.pk)) for agent in agents],
             "people": user_search(words, limit=FOUND),
             "docs": doc_search(words, limit=FOUND),
         }

@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.urls import path
 
 from web.api.routing import native
-from web.ratings import history_api, lens_api
+from web.ratings import badge, history_api, lens_api
 from web.ratings import lens_views as lenses
 
 pages = [
     path("environments/<slug:slug>/head-to-head/", lenses.head_to_head, name="head_to_head"),
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),
     path("environments/<slug:slug>/calibration/", lenses.calibration, name="calibration"),
+    path("environments/<slug:slug>/agents/<str:name>/badge.svg", badge.badge, name="badge"),
 ]
 
 routes = [

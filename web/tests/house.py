@@ -53,6 +53,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
     build = stage.anna.builds.latest("pk")
     build.sbom.save("sbom.json", ContentFile(b'{"bomFormat": "CycloneDX"}'))
     Build.objects.filter(pk=build.pk).update(log=LOG)
+    factories.rating(stage.anna)
     factories.analysis(stage.duel, 6)
     cup = drawn.cup([stage.anna, stage.berta, stage.clara], games, edition=2)
     task = scored.environment("frozen-lake")

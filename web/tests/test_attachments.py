@@ -63,7 +63,11 @@ EMPTY = {"/api/v1/batches/{batch}/export/"}
 """Those that may be empty: no rollout of the house has its steps stored. `web/rollouts/tests` reads a full one."""
 RECORDING = "/evaluations/{evaluation}/episodes/best/video"
 """Drawn by the arena, shown in its own page."""
-SHOWN = {RECORDING, "/embed/duels/{duel}/matches/3/card.png"}
+SHOWN = {
+    RECORDING,
+    "/embed/duels/{duel}/matches/3/card.png",
+    "/environments/{slug}/agents/{agent}/badge.svg",
+}
 """Drawn by the arena, and shown in pages."""
 TEXTS = {
     "/api/v1/batches/{batch}/events/",

@@ -103,7 +103,7 @@ def test_people_are_led_to_their_own_agents_on_other_pages(cast: Cast, visit: As
 
     bob = visit(cast.bob)
     assert re.search(r'page=2#leaderboard">gamma</a>: rank 3<', bob.get(EDITION).content.decode())
-    (own,) = re.findall(r'own-place-\d+" href="([^"]+)"', bob.get(f"{EDITION}?page=2").content.decode())
+    (own,) = re.findall(r'own-place-\d+"\s+href="([^"]+)"', bob.get(f"{EDITION}?page=2").content.decode())
     assert ("2", "beta") in table(bob, own)
 
 

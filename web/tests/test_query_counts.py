@@ -42,7 +42,7 @@ ONE_FILE = {
             "recording_replay", "replay", "validation_replay", "job_log", "rollouts_export", "rollout_steps",
             "rollout_verdicts", "rollout_export", "rollout_events", "rollout_file", "batch_events",
             "batch_trajectories", "run", "run_records", "sitting", "sittings"),
-    "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
+    "web": ("badge", "duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_bundle", "kit_file", "kit_index", "kit_latest",
             "kit_project",

@@ -41,7 +41,6 @@ CLOSED = (
 )
 """Addresses that answer 403 to whom the results are withheld from."""
 SILENT = {
-    "/environments/{slug}/": 'class="board"',
     "/environments/{slug}/editions/1/": 'class="board"',
     "/environments/{slug}/agents/anna/": "/editions/1/",
     "/api/v1/duels/": '"outcome"',
@@ -51,9 +50,6 @@ SILENT = {
 PUBLIC_ALONE = {
     "/": "anna",
     "/live/": "anna",
-    "/users/alice/": "1 of 3",
-    "/environments/{slug}/rules/": "anna",
-    "/environments/{slug}/write/": "anna",
     "/environments/{slug}/tournaments/": "won by",
     "/environments/{slug}/seasons/{season}/": "anna",
     "/api/v1/seasons/{season}/table/": "anna",

@@ -34,6 +34,7 @@ from core.models import (
 from core.moderation.services import agent_disable
 from core.submissions.existing import submission_delete
 from core.tests import factories
+from core.tournaments.ladders import agent_rest
 from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_void
 
@@ -321,3 +322,18 @@ def test_what_a_cancelled_edition_played_counts_for_ratings(environment: Environ
     advance(environment, now=LATER)
     assert sum(row[2] for row in table(tournament)) == 2
     assert Rating.objects.count() == 2
+
+
+def test_of_one_owner_the_two_newest_agents_play_and_the_others_wait(environment: Environment) -> None:
+    one, two, three = players(environment, 3)
+    User.objects.update(is_quota_exempt=False)
+    rival = factories.ready(factories.agent(factories.user("rival"), environment))
+    advance(environment, now=LATER)
+    assert participants_of(edition(environment)) == {two.pk, three.pk, rival.pk}
+    # An upload of the third would start nothing while it waits.
+    play_all(edition(environment))
+    advance(environment, now=LATER)
+    assert environment.tournaments.count() == 1
+    agent_rest(agent=three.agent, is_resting=True)
+    advance(environment, now=LATER)
+    assert participants_of(edition(environment)) == {one.pk, two.pk, rival.pk}

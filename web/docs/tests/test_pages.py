@@ -129,14 +129,14 @@ def test_a_search_finds_agents_people_environments_and_documentation(
     factories.agent(cast.alice, environment, "Deep-Referee")
     factories.agent(cast.bob, environment, "referee")
     found = client.get("/search/?q=REFEREE")
-    assert [agent.name for agent in found.context["agents"]] == ["referee", "Deep-Referee"]
+    assert [agent.name for agent, _ in found.context["agents"]] == ["referee", "Deep-Referee"]
     assertContains(found, 'href="/docs/reference/referee/"')
     assert [person.username for person in client.get("/search/?q=ali").context["people"]] == ["alice"]
     # People without an agent have no place on the site, and the account of visitors is no person.
     factories.agent(anonymous_ensure(), environment, "strange")
     assert client.get("/search/?q=charlie").context["people"] == client.get("/search/?q=anonym").context["people"] == []
     assert client.get("/search/?q=tic tac").context["environments"] == [environment]
-    assert [agent.name for agent in client.get("/search/?q=referee bob").context["agents"]] == ["referee"]
+    assert [agent.name for agent, _ in client.get("/search/?q=referee bob").context["agents"]] == ["referee"]
 
 
 @pytest.mark.django_db

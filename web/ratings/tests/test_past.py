@@ -170,7 +170,7 @@ def test_the_reference_has_no_interval(client: Client, players: Sequence[Submiss
     factories.rating(players[0], 1000, low=1000, high=1000)
     page = html(client, "")
     row = page[page.index("<strong>1000</strong>") :][:200]
-    assert "the reference" in row
+    assert "fixed" in row
     assert "±" not in row
     assert "the reference" in html(client, "agents/alpha/")
     rows = client.get("/api/v1/ratings/?environment=tic-tac-toe").json()["results"]
