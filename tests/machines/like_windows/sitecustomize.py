@@ -4,8 +4,8 @@ It stands in for a machine that is not at hand. Held against CPython's documenta
 functions, flags and signals that are missing (os.WNOHANG stays, for subprocess); `select` that takes sockets only;
 locks of msvcrt; folders that cannot be opened; open files that can be neither renamed nor removed; renames that replace
 nothing; modes of files that say nothing; symbolic links that need a privilege; children without SYSTEMROOT that do not
-start; no `pass_fds`; signals that all end a process, and jobs that hold all that it starts. Children get the
-simulation, too, also those that Python starts isolated (-I, -S).
+start, or that open windows; no `pass_fds`; signals that all end a process, and jobs that hold all that it starts.
+Children get the simulation, too, also those that Python starts isolated (-I, -S).
 
 Not simulated: paths and their separators (os.name stays "posix", because pathlib needs it), names that Windows cannot
 hold, real consoles, files held by other processes, virus scanners. Only a real machine shows these.
@@ -293,7 +293,11 @@ def simulate() -> None:
         for name in ("preexec_fn", "pass_fds"):
             if options.get(name):
                 raise ValueError(f"{name} not supported on Windows.")
-        options.pop("creationflags", None)
+        if (
+            not options.pop("creationflags", 0) & subprocess.CREATE_NO_WINDOW
+            and options.get("stdout") == subprocess.PIPE
+        ):
+            raise OSError(f"A child for which a notebook opens a window: {command}")
         options.pop("start_new_session", None)
         if options.get("env") is not None and "SYSTEMROOT" not in options["env"]:
             raise OSError(f"A child without SYSTEMROOT: {command}")
