@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
@@ -13,28 +14,43 @@ from arena_kit.machine.processes import LINUX
 from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.choice import containers, containers_trouble, local_processes
 
+SANDBOXES = ("auto", "docker", "process", "plain")
 _launched = itertools.count(1)
+
+
+@dataclass(slots=True)
+class Where:
+    """Where players run, as the options of commands have it. sandbox: one of SANDBOXES, `auto` until it is settled."""
+
+    sandbox: str = "auto"
+    base_image: str = "rl-arena-base"
+    runtime: str = "runc"
+    no_install: bool = False
+    quiet: bool = False
+
+
+Options = argparse.Namespace | Where
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose where submissions run."""
     parser.add_argument(
         "--sandbox",
-        choices=("auto", "docker", "process", "plain"),
-        default="auto",
+        choices=SANDBOXES,
+        default=Where().sandbox,
         help="docker: locked-down containers; process: local processes, for your own code only; plain: the same as on "
         "macOS and Windows, with limits on time alone; auto (default): containers where they work, otherwise processes",
     )
     parser.add_argument(
         "--base-image",
-        default="rl-arena-base",
+        default=Where().base_image,
         metavar="IMAGE",
         help="image that folders and zips run on (default rl-arena-base)",
     )
-    parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+    parser.add_argument("--runtime", default=Where().runtime, help="runtime of the container engine (default runc)")
 
 
-def sandbox_settle(options: argparse.Namespace) -> str:
+def sandbox_settle(options: Options) -> str:
     """Return which sandbox the options stand for on this machine, and let them name it from now on."""
     if options.sandbox == "auto":
         reason = containers_trouble(options.base_image, options.runtime)
@@ -46,7 +62,7 @@ def sandbox_settle(options: argparse.Namespace) -> str:
     return str(options.sandbox)
 
 
-def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
+def chosen_sandbox(options: Options, channel_dir: Path) -> Sandbox:
     """Return the sandbox that the options choose. Raises BadArgument."""
     if (name := sandbox_settle(options)) != "docker":
         return local_processes(channel_dir, name)
