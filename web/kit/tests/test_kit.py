@@ -182,7 +182,13 @@ def test_the_index_speaks_html_and_json(client: Client, db: None) -> None:
 def test_the_visitors_system_comes_first(client: Client, db: None, browser: str, first: str) -> None:
     page = client.get("/kit/", headers={"User-Agent": browser}).content.decode()
     assert re.search(r'id="install">Install it</h2>\s*<p>(\w+)', page)[1] == first  # type: ignore[index]
-    for line in ("Scripts\\Activate.ps1", "%pip install -q", "uv tool install", "conda activate arena"):
+    for line in (
+        "Set-ExecutionPolicy",
+        "Scripts\\Activate.ps1",
+        "%pip install -q",
+        "uv tool install",
+        "conda activate arena",
+    ):
         assert line in page
 
 
