@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def play(
     PlatformFault if the environment fails.
     """
     spec = _spec(environment, environments)
+    matches, seed = _whole("matches", matches), _whole("seed", seed)
     if matches < 1:
         raise ValueError(f"matches must be at least 1, not {matches}.")
     if spec.seats > 2:
@@ -52,6 +54,13 @@ def play(
     if spec.seats == 1:
         return _evaluate(spec, LocalPlayer.of(spec, player_1, seed), matches, seed, quiet=quiet)
     return _duel(spec, player_1, player_2, matches, seed, quiet=quiet)
+
+
+def _whole(name: str, given: Any) -> int:
+    # NumPy's whole numbers are taken, which records cannot hold.
+    if isinstance(given, bool) or not isinstance(given, Integral):
+        raise ValueError(f"{name} must be a whole number, not {given!r}.")
+    return int(given)
 
 
 def _spec(environment: str, environments: str | Path) -> EnvironmentSpec:
