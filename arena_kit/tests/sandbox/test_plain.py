@@ -24,7 +24,7 @@ from arena_kit.sandbox.plain import PlainSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.sandbox.startup import interpreter
-from arena_kit.tests.arenas import COUNTER, FIRST_VALID, Arena, ask, greet, until
+from arena_kit.tests.arenas import COUNTER, FIRST_VALID, Arena, ask, greet, leave, until
 from arena_kit.tests.sandbox.test_sandbox_contract import (
     running,
     test_a_duel_is_played,
@@ -81,6 +81,14 @@ def test_what_a_player_has_started_in_a_session_of_its_own_ends_after_it(arena: 
     ask(container)
     container.close()
     assert until(lambda: running(word) == [])
+
+
+def test_a_player_has_processes_that_begin_anew_as_on_macos_and_windows(arena: Arena) -> None:
+    pool = "import multiprocessing\n        with multiprocessing.get_context('spawn').Pool(1) as pool:\n            "
+    container = arena.launch(FIRST_VALID.replace('print("made")', f"{pool}print('found', pool.map(abs, [-7]))"))
+    answers = greet(container)
+    assert "found [7]" in leave(container)
+    assert answers != []
 
 
 def test_a_player_that_floods_costs_no_more_memory_than_its_log_and_is_ended(arena: Arena) -> None:
