@@ -165,7 +165,13 @@ def test_what_cannot_be_written_is_named(cell: str, sentence: str, run: Run, tmp
 
 @pytest.mark.parametrize(
     ("files", "sentence"),
-    [({"../x": b""}, r"\.\./x is not a path"), ({"/x": b""}, "/x is not a path"), (["gone"], "There is no file gone")],
+    [
+        ({"../x": b""}, r"\.\./x' is not a path"),
+        ({"/x": b""}, "/x' is not a path"),
+        ({"": "."}, "'' is not a path"),
+        (["gone"], "There is no file gone"),
+        ("gone", "There is no file gone"),
+    ],
 )
 def test_wrong_files_are_refused(files: Any, sentence: str, run: Run, tmp_path: Path) -> None:
     found = run("def it(state, valid_actions): return valid_actions[0]")
