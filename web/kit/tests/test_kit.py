@@ -135,9 +135,10 @@ def test_the_page_names_commands_that_install_this_wheel(client: Client, db: Non
     assert "--trusted-host" not in client.get("/kit/", secure=True).content.decode()
 
 
-def test_the_short_address_leads_to_the_wheel_which_never_changes(client: Client, db: None) -> None:
+@pytest.mark.parametrize("version", ["", "0.1.0", "0.1.0+k000000000000"], ids=["now", "in the quickstart", "older"])
+def test_the_short_address_leads_to_the_wheel_which_never_changes(client: Client, db: None, version: str) -> None:
     served = wheel_served()
-    response = client.get(f"/kit/{served.filename}", follow=True)
+    response = client.get(f"/kit/arena_kit-{version or served.version}-py3-none-any.whl", follow=True)
     assert response.redirect_chain == [(wheel_path(served), 302)]
     assert hashlib.sha256(response.content).hexdigest() == served.sha256
     assert "immutable" in response["Cache-Control"]
