@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from arena_kit.environment.svg import label, svg, without_id
+from arena_kit.environment.svg import label, svg
 
 SECONDS_A_STATE = 0.7
 LAST_SECONDS = 2.5
@@ -62,7 +62,7 @@ def playing(states: Sequence[str]) -> str:
         elif index == len(states) - 1:
             shown, times = shown[:2], times[:2]
         times_shown = ";".join(f"{time:.5f}" for time in times)
-        inner = without_id(state.replace(style[0], "", 1) if style and index else state)
+        inner = state.replace(style[0], "", 1) if style and index else state
         # Without animation, such as in print, the last state is seen.
         first = "" if index == len(states) - 1 else ' display="none"'
         parts.append(

@@ -18,7 +18,7 @@ from arena_kit.cli.archives import Unpackable, archive_of
 from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install, of_script
-from arena_kit.cli.players import Options, add_sandbox_options, chosen_sandbox, launch_of
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
@@ -94,12 +94,9 @@ def _parser() -> argparse.ArgumentParser:
 def _check(options: argparse.Namespace, folder: Path) -> int:
     spec = chosen_spec(options)
     try:
-        checked = checked_player(
-            options.player, spec, folder, options, seed=options.seed, files_only=options.files_only
-        )
+        checked = checked_player(options, spec, folder)
     except PlatformFault as error:
-        trouble = {"passes": None, "environment": spec.id, "sandbox": options.sandbox}
-        trouble |= {"code": error.code, "error": str(error)}
+        trouble = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
         show(options, trouble, f"It could not be tried ({error.code}): {error}")
         return TRY_LATER
     data = {
@@ -133,43 +130,31 @@ def _warning(found: Finding) -> str:
     return f"Warning{f' ({where})' if where else ''}: {found.message}"
 
 
-def checked_player(
-    player: str,
-    spec: EnvironmentSpec,
-    folder: Path,
-    where: Options,
-    *,
-    seed: int = SELF_SEED,
-    files_only: bool = False,
-) -> Checked:
-    """Check files and play. player, seed, files_only: the arguments of the command. folder: an empty one.
-
-    Raises PlatformFault if it could not be tried, BadArgument and ArenaEnvironmentError.
-    """
+def checked_player(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
+    """Check files and play. Raises PlatformFault if it could not be tried, BadArgument and ArenaEnvironmentError."""
     try:
-        with archive_of(player) as (file, notes):
+        with archive_of(options.player) as (file, notes):
             if file.seek(0, os.SEEK_END) > MAX_UPLOAD_BYTES:
                 return Checked("files", "upload_too_large", too_large(MAX_UPLOAD_BYTES))
             admitted = archive_admit(file, environment=spec.name, takes_scripts=spec.seats == 1)
             for note in (*notes, *admitted.notes):
                 tell(note)
             warnings = _warnings(file, folder, admitted.notes)
-            if files_only:
+            if options.files_only:
                 return Checked("files", warnings=warnings)
             unpack_archive(file, folder / "player")
     except (ArchiveRefused, Unpackable) as refusal:
         return Checked("files", refusal.code, str(refusal))
     # Raises if the environment needs a package that is missing.
     spec.make()
-    sandbox = chosen_sandbox(where, folder / "channel")
+    sandbox = chosen_sandbox(options, folder / "channel")
     sandbox.check()
     image = FOLDER_PREFIX + str(folder / "player")
     if admitted.report.is_script:
-        packages = install(player, of_script(admitted.requirements, where), where)
+        packages = install(options.player, of_script(admitted.requirements, options), options)
         return replace(_run_script(sandbox, image, packages, spec), warnings=warnings)
-    packages = install(player, admitted.requirements, where)
-    played = _play(sandbox, image, packages, spec, seed, is_quiet=where.quiet)
-    return replace(played, warnings=warnings)
+    packages = install(options.player, admitted.requirements, options)
+    return replace(_play(options, sandbox, image, packages, spec), warnings=warnings)
 
 
 def _warnings(file: IO[bytes], folder: Path, told: Sequence[str]) -> tuple[Finding, ...]:
@@ -185,14 +170,14 @@ def _warnings(file: IO[bytes], folder: Path, told: Sequence[str]) -> tuple[Findi
     return tuple(warning for warning in found.warnings if warning.message not in told)
 
 
-def _play(sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec, seed: int, *, is_quiet: bool) -> Checked:
+def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec) -> Checked:
     """Let the submission play against itself, or a few episodes on public seeds."""
     cores = temporary_of_user("arena-cores")
     count = spec.matches_per_validation
     until = time.monotonic() + spec.limits.validation_seconds
     with (
         free_core(cores) as core,
-        tqdm(total=count, unit=" matches", disable=True if is_quiet else None, file=sys.stderr) as bar,
+        tqdm(total=count, unit=" matches", disable=True if options.quiet else None, file=sys.stderr) as bar,
     ):
 
         def launch(_: int = 0) -> Container:
@@ -216,7 +201,7 @@ def _play(sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec, se
             spec,
             launch,
             names=("player", "player"),
-            seed=seed,
+            seed=options.seed,
             match_count=count,
             parallel_matches=spec.parallel_matches,
             limits=spec.limits,

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from arena_kit.cli.common import BadArgument
 from arena_kit.cli.needed import PREFIX, check_installed
-from arena_kit.cli.players import Options
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.image.local import cache_folder, package_folder
 from arena_kit.image.wheels import Log
@@ -33,7 +32,7 @@ def add_install_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-install", action="store_true", help="only name what is missing")
 
 
-def of_script(required: Requirements, options: Options) -> Requirements:
+def of_script(required: Requirements, options: argparse.Namespace) -> Requirements:
     """Return the requirements of a script as a site installs them: if it names none, those that it gives every script.
 
     With `--no-install` they are its own.
@@ -41,7 +40,7 @@ def of_script(required: Requirements, options: Options) -> Requirements:
     return required if required.lines or options.no_install else replace(required, lines=DEFAULT_REQUIREMENTS)
 
 
-def install(name: str, required: Requirements, options: Options) -> str:
+def install(name: str, required: Requirements, options: argparse.Namespace) -> str:
     """Install the requirements of a submission, or reuse what an earlier command installed.
 
     name: what the user calls the submission. Returns what `Launch.packages` takes. With `--no-install` it only checks.

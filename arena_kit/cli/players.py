@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
@@ -15,21 +14,8 @@ from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError,
 from arena_kit.sandbox.choice import containers, containers_trouble, local_processes
 
 SANDBOXES = ("auto", "docker", "process", "plain")
+BASE_IMAGE, RUNTIME = "rl-arena-base", "runc"
 _launched = itertools.count(1)
-
-
-@dataclass(slots=True)
-class Where:
-    """Where players run, as the options of commands have it. sandbox: one of SANDBOXES, `auto` until it is settled."""
-
-    sandbox: str = "auto"
-    base_image: str = "rl-arena-base"
-    runtime: str = "runc"
-    no_install: bool = False
-    quiet: bool = False
-
-
-Options = argparse.Namespace | Where
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
@@ -37,20 +23,20 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sandbox",
         choices=SANDBOXES,
-        default=Where().sandbox,
+        default="auto",
         help="docker: locked-down containers; process: local processes, for your own code only; plain: the same as on "
         "macOS and Windows, with limits on time alone; auto (default): containers where they work, otherwise processes",
     )
     parser.add_argument(
         "--base-image",
-        default=Where().base_image,
+        default=BASE_IMAGE,
         metavar="IMAGE",
         help="image that folders and zips run on (default rl-arena-base)",
     )
-    parser.add_argument("--runtime", default=Where().runtime, help="runtime of the container engine (default runc)")
+    parser.add_argument("--runtime", default=RUNTIME, help="runtime of the container engine (default runc)")
 
 
-def sandbox_settle(options: Options) -> str:
+def sandbox_settle(options: argparse.Namespace) -> str:
     """Return which sandbox the options stand for on this machine, and let them name it from now on."""
     if options.sandbox == "auto":
         reason = containers_trouble(options.base_image, options.runtime)
@@ -62,7 +48,7 @@ def sandbox_settle(options: Options) -> str:
     return str(options.sandbox)
 
 
-def chosen_sandbox(options: Options, channel_dir: Path) -> Sandbox:
+def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
     """Return the sandbox that the options choose. Raises BadArgument."""
     if (name := sandbox_settle(options)) != "docker":
         return local_processes(channel_dir, name)

@@ -44,11 +44,6 @@ def svg(width: int, height: int, title: str, parts: list[str], *, description: s
     )
 
 
-def without_id(picture: str) -> str:
-    """Return a picture without the id by which an address chooses its scheme, for pages with several pictures."""
-    return picture.replace(' id="dark"', "", 1)
-
-
 def label(x: float, y: float, size: int, text: str, *, anchor: str = "middle", colour: str = "muted") -> str:
     """Return a short text with its baseline at (x, y)."""
     return f'<text class="{colour}" x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{escape(text)}</text>'

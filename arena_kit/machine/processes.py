@@ -16,8 +16,8 @@ if sys.platform != "win32":
     import resource
 
 WINDOWS, LINUX = sys.platform == "win32", sys.platform == "linux"
-NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-"""Popen's `creationflags` without which each process of a notebook, which has no console on Windows, opens a window."""
+NO_WINDOW: dict[str, Any] = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
+"""Without these options of Popen, each process of a notebook, which has no console on Windows, opens a window."""
 ALARM_STATUS = -int(getattr(signal, "SIGALRM", 14))
 _WINDOWS_VARIABLES = (
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "PATH", "TEMP", "TMP", "USERPROFILE", "USERNAME",
@@ -83,7 +83,7 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 def apart() -> dict[str, Any]:
     """Return the options of Popen for a process that `tree_end` can end with all that it starts."""
     if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | NO_WINDOW}
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     else:
         return {"start_new_session": True}
 
@@ -98,7 +98,7 @@ def tree_end(process: subprocess.Popen[Any]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         elif process.poll() is None:
             words = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
-            subprocess.run(words, capture_output=True, creationflags=NO_WINDOW, check=False)
+            subprocess.run(words, capture_output=True, check=False, **NO_WINDOW)
     with contextlib.suppress(OSError):
         process.kill()
 

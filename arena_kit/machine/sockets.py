@@ -19,16 +19,6 @@ def knock(path: str, seconds: float) -> None:
             probe.connect(path)
 
 
-def pair() -> tuple[socket.socket, socket.socket]:
-    """Return two connected sockets; on Windows these are of the loopback, where small messages would wait for each
-    other."""
-    both = socket.socketpair()
-    for wire in both:
-        if wire.family == socket.AF_INET:
-            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return both
-
-
 class SocketPoll:
     """Replaces `select.poll`, for sockets only, by `select.select`, which Windows has, too."""
 

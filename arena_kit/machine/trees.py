@@ -12,14 +12,13 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from arena_kit.machine import processes
 
 MARK = "ARENA_TREE"
-MOST_LOOKS = 50
-"""Processes are looked for at most this often, if those that are found go on starting others."""
 
 
 class Tree(subprocess.Popen[bytes]):
@@ -31,49 +30,45 @@ class Tree(subprocess.Popen[bytes]):
         pipe, nothing, apart = subprocess.PIPE, subprocess.DEVNULL, processes.apart()
         marked = {**variables, MARK: token}
         super().__init__(command, env=marked, cwd=place, stdin=nothing, stdout=pipe, stderr=subprocess.STDOUT, **apart)
-        self._others_end: Callable[[], None] | None = _others_end(self.pid, f"{MARK}={token}".encode())
+        # Its Python takes longer to start, and so to start another process.
+        self._others = [Job(self.pid).end if sys.platform == "win32" else partial(_end, f"{MARK}={token}".encode())]
 
     def end(self) -> None:
         """End all of it; does not wait for it. May be called twice."""
         processes.tree_end(self)
-        end, self._others_end = self._others_end, None
-        if end is not None:
-            end()
+        while self._others:
+            self._others.pop()()
+
+
+def _end(mark: bytes) -> None:
+    """End the processes whose environment has a mark, where there is `ps`."""
+    words = ["ps", "-A", "e" if processes.LINUX else "-E", "-ww", "-o", "pid=,args="]
+    with contextlib.suppress(FileNotFoundError):
+        # They may go on starting others.
+        for _ in range(50):
+            lines = subprocess.run(words, capture_output=True, check=False).stdout.splitlines()
+            if not (found := [int(line.split()[0]) for line in lines if mark in line]):
+                return
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 if sys.platform == "win32":
     import ctypes
 
-    def _others_end(pid: int, mark: bytes) -> Callable[[], None]:
-        """Let a job hold a process, which has started no other one yet; return what ends all that are in it."""
-        kernel, rights = ctypes.WinDLL("kernel32"), 0x0100 | 0x0001  # PROCESS_SET_QUOTA, PROCESS_TERMINATE
-        # A handle is as long as a pointer.
-        kernel.CreateJobObjectW.restype = kernel.OpenProcess.restype = ctypes.c_void_p
-        job = ctypes.c_void_p(kernel.CreateJobObjectW(None, None))
-        process = ctypes.c_void_p(kernel.OpenProcess(rights, False, pid))
-        kernel.AssignProcessToJobObject(job, process)
-        kernel.CloseHandle(process)
+    class Job:
+        """Holds a process, and all that it starts from now on."""
 
-        def end() -> None:
-            kernel.TerminateJobObject(job, 1)
-            kernel.CloseHandle(job)
+        def __init__(self, pid: int) -> None:
+            self._kernel, rights = ctypes.WinDLL("kernel32"), 0x0100 | 0x0001  # PROCESS_SET_QUOTA, PROCESS_TERMINATE
+            # A handle is as long as a pointer.
+            self._kernel.CreateJobObjectW.restype = self._kernel.OpenProcess.restype = ctypes.c_void_p
+            self._job = ctypes.c_void_p(self._kernel.CreateJobObjectW(None, None))
+            process = ctypes.c_void_p(self._kernel.OpenProcess(rights, False, pid))
+            self._kernel.AssignProcessToJobObject(self._job, process)
+            self._kernel.CloseHandle(process)
 
-        return end
-
-else:
-
-    def _others_end(pid: int, mark: bytes) -> Callable[[], None]:
-        """Return what ends the processes whose environment has a mark; without `ps` nothing does."""
-        words = ["ps", "-A", "e" if processes.LINUX else "-E", "-ww", "-o", "pid=,args="]
-
-        def end() -> None:
-            with contextlib.suppress(FileNotFoundError):
-                for _ in range(MOST_LOOKS):
-                    lines = subprocess.run(words, capture_output=True, check=False).stdout.splitlines()
-                    if not (found := [int(line.split()[0]) for line in lines if mark in line]):
-                        return
-                    for one in found:
-                        with contextlib.suppress(ProcessLookupError):
-                            os.kill(one, signal.SIGKILL)
-
-        return end
+        def end(self) -> None:
+            self._kernel.TerminateJobObject(self._job, 1)
+            self._kernel.CloseHandle(self._job)

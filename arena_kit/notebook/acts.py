@@ -17,7 +17,7 @@ from arena_kit.cli.common import DONE
 from arena_kit.cli.follow import follow as follow_version
 from arena_kit.cli.login import LoggedIn, arena_at, token_made, token_saved
 from arena_kit.cli.naming import agent_named
-from arena_kit.cli.players import SANDBOXES, Where
+from arena_kit.cli.players import BASE_IMAGE, RUNTIME, SANDBOXES
 from arena_kit.cli.sites import client_of
 from arena_kit.cli.status import version_text
 from arena_kit.cli.submit import NewAgent, upload
@@ -72,10 +72,11 @@ def check(
     with own_temporary_folder("arena-check-", mode=0o711) as folder:
         is_path = isinstance(player, (str, Path))
         path = str(player if is_path else write_agent(player, folder / "written", files=files))
-        where = Where(sandbox, quiet=quiet)
-        return checked_player(
-            path, spec_from(environments, environment), folder, where, seed=seed, files_only=files_only
-        )
+        options = argparse.Namespace(
+            player=path, sandbox=sandbox, base_image=BASE_IMAGE, runtime=RUNTIME, seed=seed, files_only=files_only,
+            no_install=False, quiet=quiet,
+        )  # fmt: skip
+        return checked_player(options, spec_from(environments, environment), folder)
 
 
 def login(site: str, *, email: str = "", token: str = "") -> LoggedIn:

@@ -42,10 +42,10 @@ def play(
     Raises UnknownEnvironment, UnknownOpponent, MissingExtra and BrokenEnvironment, ValueError for other arguments, and
     PlatformFault if the environment fails.
     """
-    spec = _spec(environment, environments)
-    matches, seed = _whole("matches", matches), _whole("seed", seed)
-    if matches < 1:
-        raise ValueError(f"matches must be at least 1, not {matches}.")
+    spec = spec_from(environments, environment)
+    given: Any = matches
+    if isinstance(given, bool) or not isinstance(given, Integral) or given < 1:
+        raise ValueError(f"matches must be a whole number of at least 1, not {given!r}.")
     if spec.seats > 2:
         raise ValueError(f"{spec.name} has {spec.seats} seats; play() takes environments with one seat or two.")
     if (player_2 is None) != (spec.seats == 1):
@@ -54,19 +54,6 @@ def play(
     if spec.seats == 1:
         return _evaluate(spec, LocalPlayer.of(spec, player_1, seed), matches, seed, quiet=quiet)
     return _duel(spec, player_1, player_2, matches, seed, quiet=quiet)
-
-
-def _whole(name: str, given: Any) -> int:
-    # NumPy's whole numbers are taken, which records cannot hold.
-    if isinstance(given, bool) or not isinstance(given, Integral):
-        raise ValueError(f"{name} must be a whole number, not {given!r}.")
-    return int(given)
-
-
-def _spec(environment: str, environments: str | Path) -> EnvironmentSpec:
-    if not environment:
-        raise ValueError('Name the environment, as in environment="connect-four".')
-    return spec_from(environments, environment)
 
 
 def _duel(spec: EnvironmentSpec, one: Any, other: Any, matches: int, seed: int, *, quiet: bool) -> PlayedMatches:

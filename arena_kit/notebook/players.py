@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
+import socket
 import threading
 import traceback
 from collections.abc import Callable
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.machine.sockets import pair
 from arena_kit.opponents import opponent_maker
 from arena_kit.sandbox.base import PlayerDidNotStart
 from arena_kit.sandbox.ending import Ending
@@ -57,7 +57,7 @@ class ThreadContainer:
 
     def __init__(self, player: LocalPlayer, start_seconds: float, parallel: int) -> None:
         import_numpy()
-        self.wire, self._theirs = pair()
+        self.wire, self._theirs = socket.socketpair()
         self._player, self._parallel = player, parallel
         self._loaded, self._trace = threading.Event(), ""
         self._thread = threading.Thread(target=self._serve, name=f"player {player.name}", daemon=True)

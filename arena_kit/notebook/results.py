@@ -80,9 +80,8 @@ class PlayedMatch:
     def __str__(self) -> str:
         return f"{self.number}. {self.ending}."
 
-    def __repr__(self) -> str:
-        # A list of matches is read by people, and a notebook keeps the text beside the picture.
-        return f"<{self}>"
+    # A notebook keeps this text beside the picture, and shows it for several matches.
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         try:

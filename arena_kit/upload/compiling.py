@@ -58,14 +58,7 @@ def _program(path: str, limits: ArchiveLimits, *wanted: str) -> bytes:
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(ROOT), path, str(limits.compile_seconds), *wanted]
     environment = child_variables({})
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=seconds,
-            env=environment,
-            creationflags=NO_WINDOW,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, timeout=seconds, env=environment, check=False, **NO_WINDOW)
     except subprocess.TimeoutExpired as late:
         compiled, _, _ = (late.stdout or b"").partition(b"\n")
         if compiled:

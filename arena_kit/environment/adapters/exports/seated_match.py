@@ -12,7 +12,6 @@ from arena_kit.environment.adapters.exports.pictures import RENDER_MODES, check_
 from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.protocol import Action, Environment, IllegalAction
 from arena_kit.environment.spec import WIRE_RANGES, ActionArraySpec, ArraySpec, EnvironmentSpec
-from arena_kit.environment.svg import without_id
 
 TURNS_PER_SECOND = 4
 """The speed at which a video shows the states of a game."""
@@ -107,7 +106,8 @@ class SeatedMatch:
 
     def picture(self) -> str | None:
         """Return the state as SVG; None before the first match. Raises BrokenEnvironment."""
-        return without_id(self.spec.render(self._environment.frame())) if self._is_begun else None
+        # Without the id of an address that chooses the dark scheme: a notebook may show several.
+        return self.spec.render(self._environment.frame()).replace(' id="dark"', "", 1) if self._is_begun else None
 
     def _forfeit(self, seat: int) -> tuple[float, ...]:
         self.forfeited_by = seat
