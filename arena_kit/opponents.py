@@ -146,7 +146,8 @@ def _loaded(folder: Path) -> Callable[..., Any]:
     finally:
         sys.path.remove(str(folder))
         for other in set(sys.modules) - before:
-            if (getattr(sys.modules[other], "__file__", None) or "").startswith(f"{folder}/"):
+            file = getattr(sys.modules[other], "__file__", None)
+            if file and Path(file).is_relative_to(folder):
                 del sys.modules[other]
     return make
 

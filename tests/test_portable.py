@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from arena_kit.cli.main import VERBS
+from arena_kit.tests.arenas import until
+from arena_kit.tests.sandbox.test_sandbox_contract import running
 from tests.machines import SYSTEMS, arena, simulated
+from tests.machines.journey import FIRST, GAME
 
 ROOT = Path(__file__).parents[1]
 EVERY_HELP = """
@@ -49,6 +53,21 @@ def test_every_verb_shows_its_options(system: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("usage: arena ") >= len(VERBS)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_nothing_that_players_have_started_outlives_them(system: str, tmp_path: Path) -> None:
+    word = f"86400.{os.getpid()}{SYSTEMS.index(system)}"
+    for name, end in (("one", ""), ("other", "\nimport os\nos._exit(3)\n")):
+        (tmp_path / name).mkdir()
+        apart = f"import subprocess\nsubprocess.Popen(['sleep', '{word}'], start_new_session=True)\n"
+        (tmp_path / name / "player.py").write_text(apart + FIRST + end)
+    command = arena("play", str(tmp_path / "one"), str(tmp_path / "other"), *GAME, "--matches", "2", "--json")
+    done = subprocess.run(
+        [*command, "--sandbox", "process"], env=simulated(system), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout)["errors"]) == (0, [0, 2]), done.stderr
+    assert until(lambda: running(word) == [])
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

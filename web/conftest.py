@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from django.test import Client
+from pytest_django.live_server_helper import LiveServer
 
 from core.models import Environment, User
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.worlds import Fresh
 from web.tests.arena import Stage, staged
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 As = Callable[[User | None], Client]
 
@@ -58,3 +63,10 @@ def visit() -> As:
         return client
 
     return client_of
+
+
+@pytest.fixture(scope="module")
+def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
+    """The tab that the browser tests of a module share."""
+    with chromium.new_page(base_url=live_server.url) as page:
+        yield page

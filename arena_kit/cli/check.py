@@ -70,10 +70,10 @@ class Checked:
 
 def main(arguments: Sequence[str]) -> int:
     """Check a submission. Returns 0 if a site would take it, 3 if not, 1 if it could not be tried, 2 for arguments."""
-    return run_command(parser_of_check(), arguments, _check)
+    return run_command(_parser(), arguments, _check)
 
 
-def parser_of_check() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arena check",
         description="Check a submission as the arena does: the files with the words of the upload form, then play "
@@ -102,6 +102,7 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
     data = {
         "passes": not checked.code,
         "environment": spec.id,
+        "sandbox": "" if checked.step == "files" else options.sandbox,
         "step": checked.step,
         "code": checked.code,
         "error": checked.sentence,

@@ -111,7 +111,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     except PlatformFault as error:
         print(f"arena: the player could not be tried ({error.code}): {error}", file=sys.stderr)
         if options.json:
-            print_json({"environment": spec.id, "code": error.code, "error": str(error)})
+            print_json({"environment": spec.id, "sandbox": options.sandbox, "code": error.code, "error": str(error)})
         return NOT_PLAYED
     if options.records is not None:
         with output_open(options.records) as file:
@@ -123,7 +123,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         content_write(options.log, played.player_log.encode)
     print(verdict_text(played, time.monotonic() - begun), file=sys.stderr)
     if options.json:
-        print_json(verdict_data(spec, played))
+        print_json({**verdict_data(spec, played), "sandbox": options.sandbox})
     return SCORED if played.failure is None else FAILED
 
 

@@ -13,6 +13,8 @@ from arena_kit.machine.processes import LINUX
 from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.choice import containers, containers_trouble, local_processes
 
+SANDBOXES = ("auto", "docker", "process", "plain")
+BASE_IMAGE, RUNTIME = "rl-arena-base", "runc"
 _launched = itertools.count(1)
 
 
@@ -20,18 +22,18 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose where submissions run."""
     parser.add_argument(
         "--sandbox",
-        choices=("auto", "docker", "process", "plain"),
+        choices=SANDBOXES,
         default="auto",
         help="docker: locked-down containers; process: local processes, for your own code only; plain: the same as on "
         "macOS and Windows, with limits on time alone; auto (default): containers where they work, otherwise processes",
     )
     parser.add_argument(
         "--base-image",
-        default="rl-arena-base",
+        default=BASE_IMAGE,
         metavar="IMAGE",
         help="image that folders and zips run on (default rl-arena-base)",
     )
-    parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+    parser.add_argument("--runtime", default=RUNTIME, help="runtime of the container engine (default runc)")
 
 
 def sandbox_settle(options: argparse.Namespace) -> str:

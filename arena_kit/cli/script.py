@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     except SandboxError as error:
         print(f"arena: the script could not be run ({error.code}): {error}", file=sys.stderr)
         if options.json:
-            print_json({"code": error.code, "error": str(error)})
+            print_json({"sandbox": options.sandbox, "code": error.code, "error": str(error)})
         return NOT_RUN
     if str(options.log) == "-":
         # The log may hold control sequences for terminals.
@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         content_write(options.log, run.end.log.encode)
     print(plain_text(verdict_text(run)), file=sys.stderr)
     if options.json:
-        print_json(verdict_data(run))
+        print_json({**verdict_data(run), "sandbox": options.sandbox})
     return NO_SCORE if isinstance(run.verdict, ScriptFailure) else SCORED
 
 

@@ -22,7 +22,7 @@ TOKEN_VARIABLE, SITE_VARIABLE = "ARENA_TOKEN", "ARENA_URL"
 FILE = "sites.json"
 COMPARING_SECONDS = 5.0
 """A site has this long to answer which arena-kit it offers."""
-NO_SITE = f"No site is known. Run `arena login URL`, or name one with --site or {SITE_VARIABLE}."
+NO_SITE = f"No site is known. Run `arena login URL` or arena_kit.login(URL), or set {SITE_VARIABLE}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def client_of(options: argparse.Namespace, *, needs_token: bool = False) -> Clie
     token = _given_token(site) or read_sites().tokens.get(site, "")
     if needs_token and not token:
         raise SiteError(
-            f"This needs an account at {site}. Run: arena login {site}, or set {TOKEN_VARIABLE}.",
+            f"This needs an account at {site}. Run `arena login {site}` or arena_kit.login, or set {TOKEN_VARIABLE}.",
             trouble=Trouble.LOGIN_NEEDED,
         )
     if token and not is_encrypted(site):

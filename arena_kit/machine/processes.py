@@ -16,6 +16,8 @@ if sys.platform != "win32":
     import resource
 
 WINDOWS, LINUX = sys.platform == "win32", sys.platform == "linux"
+NO_WINDOW: dict[str, Any] = {"creationflags": getattr(subprocess, "CREATE_NO_WINDOW", 0)}
+"""Without these options of Popen, each process of a notebook, which has no console on Windows, opens a window."""
 ALARM_STATUS = -int(getattr(signal, "SIGALRM", 14))
 _WINDOWS_VARIABLES = (
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "PATH", "TEMP", "TMP", "USERPROFILE", "USERNAME",
@@ -81,7 +83,7 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 def apart() -> dict[str, Any]:
     """Return the options of Popen for a process that `tree_end` can end with all that it starts."""
     if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     else:
         return {"start_new_session": True}
 
@@ -95,7 +97,8 @@ def tree_end(process: subprocess.Popen[Any]) -> None:
         if sys.platform != "win32":
             os.killpg(process.pid, signal.SIGKILL)
         elif process.poll() is None:
-            subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
+            words = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+            subprocess.run(words, capture_output=True, check=False, **NO_WINDOW)
     with contextlib.suppress(OSError):
         process.kill()
 

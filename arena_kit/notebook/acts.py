@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arena_kit.cli.check import Checked, checked_player, parser_of_check
+from arena_kit.cli.check import Checked, checked_player
 from arena_kit.cli.common import DONE
-from arena_kit.cli.environments import chosen_spec
 from arena_kit.cli.follow import follow as follow_version
 from arena_kit.cli.login import LoggedIn, arena_at, token_made, token_saved
 from arena_kit.cli.naming import agent_named
+from arena_kit.cli.players import BASE_IMAGE, RUNTIME, SANDBOXES
 from arena_kit.cli.sites import client_of
 from arena_kit.cli.status import version_text
 from arena_kit.cli.submit import NewAgent, upload
 from arena_kit.client.answers import RatingCourse, Version, VersionComparison
 from arena_kit.client.client import Client
+from arena_kit.environment.registry import spec_from
 from arena_kit.folders import own_temporary_folder
 from arena_kit.html import lines
 from arena_kit.notebook.progress import bar
@@ -63,20 +63,20 @@ def check(
     the play against itself. environments: a folder of environments that arena-kit does not hold. quiet: no progress
     bar.
 
-    Returns the verdict: `passes`, `code`, `sentence`, `warnings`. Raises CannotWrite, BadArgument, UnknownEnvironment
-    and MissingExtra, and PlatformFault if it could not be tried.
+    Returns the verdict: `passes`, `code`, `sentence`, `warnings`. Raises CannotWrite and other ValueErrors,
+    BadArgument, UnknownEnvironment, MissingExtra, and PlatformFault if it could not be tried.
     """
-    try:
-        options = parser_of_check().parse_args(["", "--environment", "", "--sandbox", sandbox])
-    except SystemExit:
-        raise ValueError(f"There is no sandbox {sandbox!r}.") from None
-    options.environment, options.environments = environment, Path(environments) if environments else None
-    options.seed, options.files_only, options.quiet = seed, files_only, quiet
+    if sandbox not in SANDBOXES:
+        raise ValueError(f"There is no sandbox {sandbox!r}; there are {', '.join(SANDBOXES)}.")
     # Submissions run as another user, who must be able to reach their files in it.
     with own_temporary_folder("arena-check-", mode=0o711) as folder:
-        is_code = inspect.isclass(player) or inspect.isroutine(player)
-        options.player = str(write_agent(player, folder / "written", files=files) if is_code else player)
-        return checked_player(options, chosen_spec(options), folder)
+        is_path = isinstance(player, (str, Path))
+        path = str(player if is_path else write_agent(player, folder / "written", files=files))
+        options = argparse.Namespace(
+            player=path, sandbox=sandbox, base_image=BASE_IMAGE, runtime=RUNTIME, seed=seed, files_only=files_only,
+            no_install=False, quiet=quiet,
+        )  # fmt: skip
+        return checked_player(options, spec_from(environments, environment), folder)
 
 
 def login(site: str, *, email: str = "", token: str = "") -> LoggedIn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,10 @@ def play(
     Raises UnknownEnvironment, UnknownOpponent, MissingExtra and BrokenEnvironment, ValueError for other arguments, and
     PlatformFault if the environment fails.
     """
-    spec = _spec(environment, environments)
-    if matches < 1:
-        raise ValueError(f"matches must be at least 1, not {matches}.")
+    spec = spec_from(environments, environment)
+    given: Any = matches
+    if isinstance(given, bool) or not isinstance(given, Integral) or given < 1:
+        raise ValueError(f"matches must be a whole number of at least 1, not {given!r}.")
     if spec.seats > 2:
         raise ValueError(f"{spec.name} has {spec.seats} seats; play() takes environments with one seat or two.")
     if (player_2 is None) != (spec.seats == 1):
@@ -52,12 +54,6 @@ def play(
     if spec.seats == 1:
         return _evaluate(spec, LocalPlayer.of(spec, player_1, seed), matches, seed, quiet=quiet)
     return _duel(spec, player_1, player_2, matches, seed, quiet=quiet)
-
-
-def _spec(environment: str, environments: str | Path) -> EnvironmentSpec:
-    if not environment:
-        raise ValueError('Name the environment, as in environment="connect-four".')
-    return spec_from(environments, environment)
 
 
 def _duel(spec: EnvironmentSpec, one: Any, other: Any, matches: int, seed: int, *, quiet: bool) -> PlayedMatches:

@@ -70,8 +70,8 @@ class ThreadContainer:
             raise PlayerDidNotStart(message, log=self._trace, ending=ending)
 
     def _serve(self) -> None:
-        # Ctrl-C reaches the main thread alone; SystemExit is an exit of the player.
-        with self._theirs, contextlib.suppress(OSError, SystemExit):
+        # Ctrl-C reaches the main thread alone; what a player itself raises of these two is its exit.
+        with self._theirs, contextlib.suppress(OSError, SystemExit, KeyboardInterrupt):
             try:
                 first = self._player.make(False)
             except BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
@@ -80,6 +80,9 @@ class PlayedMatch:
     def __str__(self) -> str:
         return f"{self.number}. {self.ending}."
 
+    # A notebook keeps this text beside the picture, and shows it for several matches.
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         try:
             states = self.states
@@ -99,7 +102,7 @@ class PlayedMatch:
 class MatchPage:
     """A page that a notebook shows in a frame of its own. height: in pixels."""
 
-    page: str
+    page: str = field(repr=False)
     title: str
     height: int
 
@@ -171,6 +174,8 @@ class PlayedMatches:
         told += [f"First forfeit: match {match.number}. {match.error.splitlines()[0]}" for match in self._forfeits()]
         return " ".join(told)
 
+    __repr__ = __str__
+
     def _forfeits(self) -> Iterator[PlayedMatch]:
         """Yield the first match that each player forfeited."""
         for player in (0, 1):
@@ -231,6 +236,8 @@ class PlayedEpisodes:
             f"(95% interval {score.low:.4g} to {score.high:.4g}, {count} episodes in {self.seconds:.1f} s)"
         )
         return " ".join(filter(None, [f"{self.spec.name}: {figures}.", plain_text(self.failure)]))
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         ordered = sorted(self.matches, key=_score)

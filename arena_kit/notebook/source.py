@@ -76,8 +76,8 @@ class Collected:
                 self.parts.append(f"{name} = {text}")
         else:
             raise CannotWrite(
-                f"{user} uses {name}, a {type(value).__name__} that this notebook holds. Save it into a file, let "
-                f"{user} read it from there with Path(__file__).parent, and name the file in files=."
+                f"{user} uses {name}, a {type(value).__name__} that this notebook holds. Make it in {user}, or save "
+                f"it into a file that {user} reads with Path(__file__).parent, and name the file in files=."
             )
 
     def _import(self, module: str, line: str) -> None:

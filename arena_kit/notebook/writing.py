@@ -11,7 +11,7 @@ from typing import Any
 
 from arena_kit.notebook.source import CannotWrite, Collected
 
-Files = Mapping[str, str | Path | bytes] | Iterable[str | Path]
+Files = Mapping[str, str | Path | bytes] | Iterable[str | Path] | str | Path
 MARK = "# Written by arena_kit.write_agent."
 ALWAYS_THERE = frozenset({"numpy"})
 """Packages that every player has."""
@@ -36,7 +36,7 @@ def write_agent(player: Any, folder: str | Path, files: Files = (), requirements
 
     player: a class with the player contract, `act` and the like, or a function of (state, valid_actions). folder: its
     path; of an existing one, only files that this function writes are replaced. files: more files, such as weights: the
-    path of each file or folder, or what it holds as bytes, by its path in the agent's folder; or just paths.
+    path of each file or folder, or what it holds as bytes, by its path in the agent's folder; or just paths, or one.
     requirements: the lines of requirements.txt; None for the packages that the source imports.
 
     Raises CannotWrite, a ValueError, which names what is missing, and OSError.
@@ -91,10 +91,12 @@ def _source(found: Collected, player: Any, name: str) -> str:
 
 def _contents(files: Files) -> Iterable[tuple[str, bytes]]:
     """Yield the given files, by their paths in the agent's folder. Raises CannotWrite."""
-    given = files.items() if isinstance(files, Mapping) else [(Path(path).name, path) for path in files]
+    if isinstance(files, (str, Path)):
+        files = [files]
+    given = files.items() if isinstance(files, Mapping) else [(Path(path).absolute().name, path) for path in files]
     for name, content in given:
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise CannotWrite(f"{name} is not a path in the agent's folder.")
+        if not Path(name).name or Path(name).anchor or ".." in Path(name).parts:
+            raise CannotWrite(f"{name!r} is not a path in the agent's folder.")
         if isinstance(content, bytes):
             yield name, content
         elif Path(content).is_dir():

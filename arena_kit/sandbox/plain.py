@@ -1,8 +1,8 @@
 """Runs players as plain processes, behind a connection of this machine's loopback, for a person's own code only.
 
 It needs neither forks nor Unix sockets nor namespaces: on macOS and Windows it is what `process` stands for. Nothing
-but time is limited. A player is ended with its duel, and so is what it has started; only processes in a session of
-their own stay and, on Windows, those of a player that ended by itself.
+but time is limited. A player is ended with its duel, and so is what it has started, as far as `arena_kit.machine.trees`
+finds it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from arena_kit.folders import OwnFolder, remove_abandoned
 from arena_kit.machine import loopback, processes
+from arena_kit.machine.trees import Tree
 from arena_kit.older import SAFE_PATH
 from arena_kit.sandbox.base import Container, Launch, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.cores import own_folder
@@ -100,7 +101,7 @@ class PlainProcess:
         self._log, self._child, self._is_killed = Log(log_bytes), None, False
         self._reader: threading.Thread | None = None
 
-    _child: subprocess.Popen[bytes] | None
+    _child: Tree | None
 
     def start(self, words: list[str], variables: dict[str, str], place: Path) -> None:
         """Start Python with these words, in the folder `place`. Raises SandboxError."""
@@ -109,15 +110,7 @@ class PlainProcess:
         command, more = interpreter()
         environment = processes.child_variables({**PLAYER_ENVIRONMENT, **more, **variables}, home=home)
         try:
-            self._child = subprocess.Popen(
-                [*command, *words],
-                env=environment,
-                cwd=place,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                **processes.apart(),
-            )
+            self._child = Tree([*command, *words], environment, place)
         except OSError as error:
             raise SandboxError(f"No process could be started: {error}.", code="process_failed") from None
         self._reader = threading.Thread(target=self._read, args=(self._child,), name="player-output", daemon=True)
@@ -159,7 +152,7 @@ class PlainProcess:
         """End it with all that it has started."""
         if self._child is not None:
             self._is_killed = self._is_killed or self.is_alive()
-            processes.tree_end(self._child)
+            self._child.end()
             self._child.wait(KILL_SECONDS)
 
     def remove(self) -> None:

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from arena_kit.machine.processes import child_variables
+from arena_kit.machine.processes import NO_WINDOW, child_variables
 from arena_kit.upload.pythons import Version
 from arena_kit.upload.source_program import DAMAGED, REFUSED
 from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveLimits, ArchiveRefused
@@ -58,7 +58,7 @@ def _program(path: str, limits: ArchiveLimits, *wanted: str) -> bytes:
     command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(ROOT), path, str(limits.compile_seconds), *wanted]
     environment = child_variables({})
     try:
-        done = subprocess.run(command, capture_output=True, timeout=seconds, env=environment, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=seconds, env=environment, check=False, **NO_WINDOW)
     except subprocess.TimeoutExpired as late:
         compiled, _, _ = (late.stdout or b"").partition(b"\n")
         if compiled:

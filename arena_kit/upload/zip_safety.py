@@ -176,7 +176,7 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
             raise ArchiveRefused(f"The file name {shown} has control characters.", code="bad_name")
         parts = name.rstrip("/").split("/")
         if name.startswith("/") or "\\" in raw or (len(name) > 1 and name[1] == ":"):
-            raise ArchiveRefused(f"The path {shown} must be relative, with / between folders.", code="absolute_path")
+            raise ArchiveRefused(f"The path {shown} must be relative, with /, without a drive.", code="absolute_path")
         if any(part in ("", ".", "..") for part in parts):
             raise ArchiveRefused(f"The path {shown} leaves the archive or is not plain.", code="path_traversal")
         if len(name.encode()) > 400 or any(len(part.encode()) > 200 for part in parts) or len(parts) > 20:

@@ -17,6 +17,9 @@ def with_simulation(command, environment, folder):
     words = [os.fspath(word) for word in command]
     if words[0] == "taskkill":
         words = [sys.executable, "-I", "-S", os.path.join(folder, "taskkill.py"), *words[1:]]
+    elif words[0] == "ps":
+        # That of macOS shows variables by another option.
+        words = ["e" if word == "-E" else word for word in words]
     elif words[0] == sys.executable and any(word in ISOLATED for word in words) and "-c" in words:
         at = words.index("-c") + 1
         first = f"import runpy; runpy.run_path({os.path.join(folder, 'sitecustomize.py')!r})\n"

@@ -11,6 +11,8 @@ from django.urls import reverse
 
 from web.kit.wheel import Wheel, wheel
 
+ALLOW = "Set-ExecutionPolicy RemoteSigned -Scope Process -Force"
+"""Windows runs no script, and so activates no environment, before this; it holds for the window."""
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -46,7 +48,7 @@ def install_ways(request: HttpRequest, extras: str) -> list[Way]:
     install = install_command(request, extras)
     ways = [
         Way("Linux and macOS", f"python3 -m venv arena-env && . arena-env/bin/activate\n{install}"),
-        Way("Windows, in PowerShell", f"py -m venv arena-env\narena-env\\Scripts\\Activate.ps1\n{install}"),
+        Way("Windows, in PowerShell", f"py -m venv arena-env\n{ALLOW}\narena-env\\Scripts\\Activate.ps1\n{install}"),
         Way("A notebook", f"%pip install -q {install.removeprefix('pip install ')}"),
         Way("uv", f"uv tool install {_trusted(request, '--allow-insecure-host')}{_requirement(request, extras)}"),
         Way("conda", f"conda create -y -n arena python=3.12\nconda activate arena\n{install}"),

@@ -50,9 +50,9 @@ def kit(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def latest(request: HttpRequest, filename: str) -> HttpResponse:
-    """Redirect the wheel's short address to that of its content."""
+    """Redirect the wheel's short address, also one of an older version that a notebook has kept, to the wheel."""
     served = wheel_served()
-    if f"{filename}.whl" != served.filename:
+    if filename.partition("-")[0] != served.filename.partition("-")[0]:
         raise Http404(f"This arena offers {served.filename}.")
     return redirect(wheel_path(served))
 

@@ -325,7 +325,5 @@ class TokenForm(forms.Form):
         label="Opens",
         choices=TokenScope.choices,
         coerce=TokenScope,
-        required=False,
-        empty_value=TokenScope.API,
         initial=TokenScope.API,
     )

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page
 
 from core.tests import factories
 from core.tests.factories import Cast
@@ -51,12 +50,6 @@ def cast(transactional_db: None) -> Cast:
 @pytest.fixture
 def house(cast: Cast) -> dict[str, Any]:
     return furnished(cast)
-
-
-@pytest.fixture(scope="module")
-def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
-    with chromium.new_page(base_url=live_server.url) as page:
-        yield page
 
 
 def pages_of(who: str) -> list[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.fixtures import Settings
-from pytest_django.live_server_helper import LiveServer
 
 from core.models import Duel, JobState, Opponents, Recording
 from core.sittings.services import opponents_set
@@ -26,12 +25,6 @@ element => { const { top, bottom } = element.getBoundingClientRect(); return top
 @pytest.fixture
 def stage(transactional_db: None) -> Stage:
     return staged(factories.cast(), factories.environment())
-
-
-@pytest.fixture(scope="module")
-def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
-    with chromium.new_page(base_url=live_server.url) as page:
-        yield page
 
 
 @pytest.fixture

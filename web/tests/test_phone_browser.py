@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page, expect
 
 from core.tests import factories
 from web.tests.tabs import session, used
@@ -21,12 +20,6 @@ def cookie(transactional_db: None) -> str:
     factories.ready(factories.agent(organiser, environment, "mine"))
     factories.rating(factories.ready(factories.agent(factories.user("bob"), environment, "theirs")))
     return session(organiser)
-
-
-@pytest.fixture(scope="module")
-def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
-    with chromium.new_page(base_url=live_server.url) as page:
-        yield page
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def test_a_duel_and_its_check(arena: Arena, tmp_path: Path) -> None:
         assert (status, checked["passes"], checked["code"]) == (3, False, "player_raised")
         assert checked["error"].startswith("Match 1: The player raised an exception")
         status, checked = arena("check", one, "--environment", "tic-tac-toe", "--quiet", *HERE)
-        assert (status, checked["passes"], checked["step"]) == (0, True, "play")
+        assert (status, checked["passes"], checked["step"], checked["sandbox"]) == (0, True, "play", "process")
 
 
 @pytest.mark.slow
@@ -49,12 +49,12 @@ def test_an_evaluation_its_records_and_a_script(arena: Arena, tmp_path: Path) ->
         status, scored = arena(
             "evaluate", one, "--environment", "FrozenLake-v1", "--episodes", "2", "--records", records, *HERE
         )
-        assert (status, scored["episodes"], scored["code"]) == (0, 2, "")
+        assert (status, scored["episodes"], scored["code"], scored["sandbox"]) == (0, 2, "", "process")
         assert scored["low"] <= scored["score"] <= scored["high"]
         status, verified = arena("recheck", records, "--json")
         assert (status, verified["verifies"], verified["mismatches"]) == (0, True, [])
         status, ran = arena("script", script, "--environment", "CartPole-v1", "--no-install", *HERE)
-        assert (status, ran["score"], ran["episodes"]) == (0, 12.5, 3)
+        assert (status, ran["score"], ran["episodes"], ran["sandbox"]) == (0, 12.5, 3, "process")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from arena_kit.cli.main import main
 from arena_kit.cli.sites import path_of_sites, read_sites
 from arena_kit.client import SiteError
 from arena_kit.client.client import Client
+from arena_kit.notebook.source import CannotWrite
 from arena_kit.tests.cli.test_remote import ABOUT, ID, phase, version
 from arena_kit.tests.client.sites import Said, Site, said, site
 
@@ -86,6 +88,8 @@ def test_a_refusal_says_why_and_is_escaped(player: Path) -> None:
     assert HOSTILE not in found._repr_html_()
     with pytest.raises(ValueError, match="no sandbox 'jail'"):
         arena_kit.check(player, "tic-tac-toe", sandbox="jail")
+    with pytest.raises(CannotWrite, match="Give the class or the function, not a Random made of it"):
+        arena_kit.check(Random(), "tic-tac-toe", files_only=True)
     with pytest.raises(BadArgument, match="There is no file or folder gone"):
         arena_kit.check("gone", "tic-tac-toe", files_only=True)
 

@@ -157,11 +157,16 @@ def leaving(state: Any, valid_actions: Any) -> Any:
     raise SystemExit
 
 
+def interrupted(state: Any, valid_actions: Any) -> Any:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize(
     ("player", "code"),
     [
         (raising, "player_raised"), (Unmade, "player_failed_to_start"), (lambda state, valid: 99, "illegal_action"),
         (lambda state, valid: "left", "illegal_action"), (leaving, "player_died"),
+        (interrupted, "player_died"),
     ],
 )  # fmt: skip
 def test_a_fault_forfeits_the_match_and_its_text_harms_no_page(player: Any, code: str) -> None:
@@ -174,6 +179,7 @@ def test_a_fault_forfeits_the_match_and_its_text_harms_no_page(player: Any, code
     assert {match.error_code for match in found.record.matches} <= {code, "too_many_restarts"}
     assert found.record.matches[0].error_code == code
     assert found.record.summary.errors == (0, 6)
+    assert max(len(repr(shown)) for shown in (found, found.matches[0], found.matches[0].show())) < 500
     assert found.score.value == 1
     assert len(found.losses(2)) == 6
     assert found.losses() == ()
@@ -233,9 +239,10 @@ def test_one_seat_is_an_evaluation_of_one_player() -> None:
     [
         ((first,), {"environment": "connect-four"}, "Connect Four has 2 seats: give two players"),
         ((first, last), {"environment": "cart-pole"}, "CartPole has 1 seat: give one player"),
-        ((first, last), {}, "Name the environment"),
         ((first, last), {"environment": "pong", "environments": "nowhere"}, "There is no folder nowhere"),
-        ((first, last), {"environment": "pong", "matches": 0}, "matches must be at least 1"),
+        ((first, last), {"environment": "pong", "matches": 0}, "a whole number of at least 1, not 0"),
+        ((first, last), {"environment": "pong", "matches": "x"}, "a whole number of at least 1, not 'x'"),
+        ((first, last), {"environment": "pong", "matches": True}, "a whole number of at least 1, not True"),
     ],
 )
 def test_what_cannot_be_played_is_refused(players: Any, options: Any, sentence: str) -> None:

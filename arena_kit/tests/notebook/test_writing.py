@@ -149,7 +149,7 @@ def test_packages_become_requirements(run: Run, tmp_path: Path) -> None:
     [
         ("def it(s, v): return missing[0]", "it uses missing, which is not defined here"),
         ("from collections import defaultdict\nQ = defaultdict(float)\ndef it(s, v): return Q[v[0]]",
-         r"it uses Q, a defaultdict that this notebook holds\. Save it into a file"),
+         r"it uses Q, a defaultdict that this notebook holds\. Make it in it, or save it into a file"),
         ("def it(s, v): return 0\ndef made():\n    def it(s, v): return 1\n    return it\nit = made()",
          "The source of it is not found. Define it with class or def at the beginning of a line"),
         ("it = lambda s, v: v[0]", "The source of <lambda> is not found"),
@@ -165,7 +165,13 @@ def test_what_cannot_be_written_is_named(cell: str, sentence: str, run: Run, tmp
 
 @pytest.mark.parametrize(
     ("files", "sentence"),
-    [({"../x": b""}, r"\.\./x is not a path"), ({"/x": b""}, "/x is not a path"), (["gone"], "There is no file gone")],
+    [
+        ({"../x": b""}, r"\.\./x' is not a path"),
+        ({"/x": b""}, "/x' is not a path"),
+        ({"": "."}, "'' is not a path"),
+        (["gone"], "There is no file gone"),
+        ("gone", "There is no file gone"),
+    ],
 )
 def test_wrong_files_are_refused(files: Any, sentence: str, run: Run, tmp_path: Path) -> None:
     found = run("def it(state, valid_actions): return valid_actions[0]")

@@ -24,7 +24,7 @@ from arena_kit.sandbox.plain import PlainSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.sandbox.startup import interpreter
-from arena_kit.tests.arenas import COUNTER, FIRST_VALID, Arena, greet, until
+from arena_kit.tests.arenas import COUNTER, FIRST_VALID, Arena, ask, greet, leave, until
 from arena_kit.tests.sandbox.test_sandbox_contract import (
     running,
     test_a_duel_is_played,
@@ -69,6 +69,26 @@ def test_closing_ends_the_processes_that_a_player_has_started(arena: Arena) -> N
     assert until(lambda: running(word) != [])
     container.close()
     assert until(lambda: running(word) == [])
+
+
+@pytest.mark.parametrize("answer", ["valid_actions[0]", "__import__('os')._exit(3)"])
+def test_what_a_player_has_started_in_a_session_of_its_own_ends_after_it(arena: Arena, answer: str) -> None:
+    word = f"86400.{os.getpid()}{next(COUNTER)}"
+    source = FIRST_VALID.replace("valid_actions[0]", answer)
+    apart = f"\nimport subprocess\nsubprocess.Popen(['sleep', '{word}'], start_new_session=True)\n"
+    container = arena.launch(source + apart)
+    assert until(lambda: running(word) != [])
+    ask(container)
+    container.close()
+    assert until(lambda: running(word) == [])
+
+
+def test_a_player_has_processes_that_begin_anew_as_on_macos_and_windows(arena: Arena) -> None:
+    pool = "import multiprocessing\n        with multiprocessing.get_context('spawn').Pool(1) as pool:\n            "
+    container = arena.launch(FIRST_VALID.replace('print("made")', f"{pool}print('found', pool.map(abs, [-7]))"))
+    answers = greet(container)
+    assert "found [7]" in leave(container)
+    assert answers != []
 
 
 def test_a_player_that_floods_costs_no_more_memory_than_its_log_and_is_ended(arena: Arena) -> None:

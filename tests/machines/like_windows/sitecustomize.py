@@ -4,11 +4,11 @@ It stands in for a machine that is not at hand. Held against CPython's documenta
 functions, flags and signals that are missing (os.WNOHANG stays, for subprocess); `select` that takes sockets only;
 locks of msvcrt; folders that cannot be opened; open files that can be neither renamed nor removed; renames that replace
 nothing; modes of files that say nothing; symbolic links that need a privilege; children without SYSTEMROOT that do not
-start; no `pass_fds`; signals that all end a process. Children get the simulation, too, also those that Python starts
-isolated (-I, -S).
+start, or that open windows; no `pass_fds`; signals that all end a process, and jobs that hold all that it starts.
+Children get the simulation, too, also those that Python starts isolated (-I, -S).
 
 Not simulated: paths and their separators (os.name stays "posix", because pathlib needs it), names that Windows cannot
-hold, real consoles, files held by other processes, jobs, virus scanners. Only a real machine shows these.
+hold, real consoles, files held by other processes, virus scanners. Only a real machine shows these.
 """
 
 import builtins
@@ -17,6 +17,7 @@ import errno
 import functools
 import importlib.abc
 import io
+import itertools
 import os
 import sys
 import types
@@ -49,6 +50,8 @@ OF_SOCKET = """
     SO_REUSEPORT MSG_DONTWAIT MSG_NOSIGNAL
 """.split()
 OF_SELECT = "poll epoll kqueue devpoll POLLIN POLLOUT POLLHUP POLLERR POLLNVAL POLLPRI EPOLLIN PIPE_BUF".split()
+JOBS = "LIKE_WINDOWS_JOBS"
+"""The variable with the numbers of a process and of those above it, by which its jobs are found."""
 LK_UNLCK, LK_LOCK, LK_NBLCK, LK_RLCK, LK_NBRLCK = range(5)
 SHARING_VIOLATION, NOT_A_SOCKET, INVALID, NO_PRIVILEGE = 32, 10038, 10022, 1314
 NO_MODES = 0o666
@@ -58,7 +61,7 @@ def simulate() -> None:
     # What the standard library itself needs of POSIX is imported first, so that it keeps its own references.
     import asyncio.unix_events  # noqa: F401
     import concurrent.futures.process  # noqa: F401
-    import ctypes.util  # noqa: F401
+    import ctypes.util
     import fcntl
     import gettext  # noqa: F401
     import http.client  # noqa: F401
@@ -89,7 +92,7 @@ def simulate() -> None:
     import tarfile  # noqa: F401
     import tempfile
     import urllib.request  # noqa: F401
-    import uuid  # noqa: F401
+    import uuid
     import webbrowser  # noqa: F401
     import zipfile  # noqa: F401
 
@@ -255,6 +258,33 @@ def simulate() -> None:
             own.kill(self.pid, 9)
 
     popen.kill = popen.terminate = end
+
+    # --- Jobs: what a process of a job starts belongs to it, whether that process still runs or not.
+    above = os.environ.get(JOBS, "")
+
+    def started_ones():
+        for name in filter(str.isdigit, own.listdir("/proc")):
+            with contextlib.suppress(OSError), own_open(f"/proc/{name}/environ", errors="replace") as file:
+                for variable in file.read().split("\0"):
+                    if variable.startswith(JOBS + "="):
+                        yield int(name), variable.partition("=")[2].split(",")
+
+    def assigned(job, process):
+        jobs[job.value] = dict(started_ones())[process.value][-1]
+        return 1
+
+    def terminated(job, status):
+        for pid, numbers in started_ones():
+            if jobs.get(job.value) in numbers:
+                own.kill(pid, 9)
+        return 1
+
+    jobs, handles = {}, itertools.count(1)
+    kernel = types.SimpleNamespace(
+        CreateJobObjectW=lambda security, name: next(handles), OpenProcess=lambda rights, inherits, pid: pid,
+        AssignProcessToJobObject=assigned, TerminateJobObject=terminated, CloseHandle=lambda handle: 1,
+    )  # fmt: skip
+    ctypes.WinDLL = {"kernel32": kernel}.get
     subprocess.CREATE_NEW_PROCESS_GROUP, subprocess.CREATE_NO_WINDOW = 0x200, 0x08000000
     sys.path.append(os.path.dirname(HERE))
     from simulated_children import with_simulation
@@ -263,11 +293,16 @@ def simulate() -> None:
         for name in ("preexec_fn", "pass_fds"):
             if options.get(name):
                 raise ValueError(f"{name} not supported on Windows.")
-        options.pop("creationflags", None)
+        if (
+            not options.pop("creationflags", 0) & subprocess.CREATE_NO_WINDOW
+            and options.get("stdout") == subprocess.PIPE
+        ):
+            raise OSError(f"A child for which a notebook opens a window: {command}")
         options.pop("start_new_session", None)
         if options.get("env") is not None and "SYSTEMROOT" not in options["env"]:
             raise OSError(f"A child without SYSTEMROOT: {command}")
         command, options["env"] = with_simulation(command, options.get("env"), HERE)
+        options["env"][JOBS] = f"{above},{uuid.uuid4().hex}"
         started(self, command, *more, **options)
 
     popen.__init__ = start

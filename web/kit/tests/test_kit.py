@@ -135,9 +135,10 @@ def test_the_page_names_commands_that_install_this_wheel(client: Client, db: Non
     assert "--trusted-host" not in client.get("/kit/", secure=True).content.decode()
 
 
-def test_the_short_address_leads_to_the_wheel_which_never_changes(client: Client, db: None) -> None:
+@pytest.mark.parametrize("version", ["", "0.1.0", "0.1.0+k000000000000"], ids=["now", "in the quickstart", "older"])
+def test_the_short_address_leads_to_the_wheel_which_never_changes(client: Client, db: None, version: str) -> None:
     served = wheel_served()
-    response = client.get(f"/kit/{served.filename}", follow=True)
+    response = client.get(f"/kit/arena_kit-{version or served.version}-py3-none-any.whl", follow=True)
     assert response.redirect_chain == [(wheel_path(served), 302)]
     assert hashlib.sha256(response.content).hexdigest() == served.sha256
     assert "immutable" in response["Cache-Control"]
@@ -182,7 +183,13 @@ def test_the_index_speaks_html_and_json(client: Client, db: None) -> None:
 def test_the_visitors_system_comes_first(client: Client, db: None, browser: str, first: str) -> None:
     page = client.get("/kit/", headers={"User-Agent": browser}).content.decode()
     assert re.search(r'id="install">Install it</h2>\s*<p>(\w+)', page)[1] == first  # type: ignore[index]
-    for line in ("Scripts\\Activate.ps1", "%pip install -q", "uv tool install", "conda activate arena"):
+    for line in (
+        "Set-ExecutionPolicy",
+        "Scripts\\Activate.ps1",
+        "%pip install -q",
+        "uv tool install",
+        "conda activate arena",
+    ):
         assert line in page
 
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import Permission
-from playwright.sync_api import Browser, Page, expect
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Page, expect
 
 from core.models import Tournament
 from core.tests import factories
@@ -26,12 +25,6 @@ def cup(transactional_db: None) -> Tournament:
 def rights() -> list[str]:
     """All that an organiser may do; none named: everything."""
     return []
-
-
-@pytest.fixture(scope="module")
-def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
-    with chromium.new_page(base_url=live_server.url) as page:
-        yield page
 
 
 @pytest.fixture

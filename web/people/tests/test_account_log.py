@@ -67,7 +67,7 @@ def change_email(user: User) -> None:
 
 def tokens_on_the_page(user: User) -> None:
     client = log_in(user)
-    client.post("/profile/tokens/", {"name": "laptop", "days": "30"})
+    client.post("/profile/tokens/", {"name": "laptop", "days": "30", "scope": "api"})
     token = ApiToken.objects.get()
     client.post(f"/profile/tokens/{token.pk}/revoke/")
     client.post(f"/profile/tokens/{token.pk}/revoke/")
@@ -128,7 +128,7 @@ def test_nothing_is_done_with_an_organiser_s_account_that_cannot_be_written_down
     monkeypatch.setattr("core.people.audit_log.audit_record", full)
     passwords = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
     for address, form in (
-        ("/profile/tokens/", {"name": "laptop", "days": "30"}),
+        ("/profile/tokens/", {"name": "laptop", "days": "30", "scope": "api"}),
         (f"/profile/tokens/{row.pk}/revoke/", {}),
         ("/profile/password/", passwords),
     ):

@@ -21,7 +21,7 @@ CREATE = "/profile/tokens/"
 
 def test_a_new_token_is_shown_this_once(cast: Cast, visit: As) -> None:
     browser = just_shown(cast.alice)
-    response = browser.post(CREATE, {"name": "laptop", "days": "30"})
+    response = browser.post(CREATE, {"name": "laptop", "days": "30", "scope": "api"})
     found = re.search(r'<code id="new-token">(arena_[\w-]+)</code>', response.content.decode())
     assert found is not None
     assert "no-store" in response["Cache-Control"]
@@ -37,10 +37,11 @@ def test_a_new_token_is_shown_this_once(cast: Cast, visit: As) -> None:
 def test_a_token_is_chosen_for_thirty_days_and_for_a_year_at_most(cast: Cast, visit: As) -> None:
     browser = just_shown(cast.alice)
     page = browser.get(CREATE).content.decode()
+    assert "(optional)" not in page
     assert re.findall(r'<option value="(\d+)"( selected)?', page) == [("30", " selected"), ("90", ""), ("365", "")]
-    assert browser.post(CREATE, {"name": "server", "days": "0"}).status_code == 422
+    assert browser.post(CREATE, {"name": "server", "days": "0", "scope": "api"}).status_code == 422
     assert not ApiToken.objects.exists()
-    browser.post(CREATE, {"name": "server", "days": "365"})
+    browser.post(CREATE, {"name": "server", "days": "365", "scope": "api"})
     row = ApiToken.objects.get()
     response = browser.post(f"/profile/tokens/{row.pk}/revoke/", follow=True)
     assert "The token is revoked." in response.content.decode()
@@ -52,10 +53,10 @@ def test_a_session_that_logged_in_long_ago_shows_first_whose_it_is(cast: Cast, v
     page = old.get(CREATE).content.decode()
     (again,) = re.findall(r'<a class="button" href="([^"]+)">Go on', page)
     assert "Create a token" not in page
-    assert old.post(CREATE, {"name": "thief", "days": "30"})["Location"].startswith("/profile/again/")
+    assert old.post(CREATE, {"name": "thief", "days": "30", "scope": "api"})["Location"].startswith("/profile/again/")
     assert not ApiToken.objects.exists()
     assert old.post(again, {"password": PASSWORD})["Location"] == CREATE
-    assert old.post(CREATE, {"name": "mine", "days": "30"}).status_code == 200
+    assert old.post(CREATE, {"name": "mine", "days": "30", "scope": "api"}).status_code == 200
     assert ApiToken.objects.get().name == "mine"
 
 
@@ -91,7 +92,7 @@ def test_what_is_wrong_comes_back_with_the_form(cast: Cast, visit: As, fields: d
 def test_there_is_an_end_to_how_many(cast: Cast, visit: As) -> None:
     for number in range(MAX_TOKENS):
         token_create(owner=cast.alice, name=str(number), now=timezone.now(), days=365)
-    response = just_shown(cast.alice).post(CREATE, {"name": "more", "days": "30"})
+    response = just_shown(cast.alice).post(CREATE, {"name": "more", "days": "30", "scope": "api"})
     assert response.status_code == 422
     assert "Revoke one first." in response.content.decode()
 
@@ -100,14 +101,14 @@ def test_tokens_are_one_s_own(cast: Cast, visit: As) -> None:
     row, _ = token_create(owner=cast.alice, name="mine", now=timezone.now(), days=365)
     assert "mine" not in visit(cast.bob).get(CREATE).content.decode()
     assert visit(cast.bob).post(f"/profile/tokens/{row.pk}/revoke/").status_code == 404
-    assert visit(None).post(CREATE, {"name": "x", "days": "30"})["Location"] == f"/login/?next={CREATE}"
+    assert visit(None).post(CREATE, {"name": "x", "days": "30", "scope": "api"})["Location"] == f"/login/?next={CREATE}"
     assert ApiToken.objects.filter(pk=row.pk).exists()
 
 
 def test_a_form_from_another_site_makes_no_token(cast: Cast) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(cast.alice)
-    assert browser.post(CREATE, {"name": "x", "days": "30"}).status_code == 403
+    assert browser.post(CREATE, {"name": "x", "days": "30", "scope": "api"}).status_code == 403
     assert not ApiToken.objects.exists()
 
 

@@ -9,9 +9,8 @@ from urllib.parse import unquote
 
 import pytest
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
-from pytest_django.live_server_helper import LiveServer
 
 from core.models import Duel, JobState, ToldMoves
 from core.tests import factories
@@ -26,12 +25,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser, pyte
 @pytest.fixture
 def stage(transactional_db: None) -> Stage:
     return staged(factories.cast(), factories.environment())
-
-
-@pytest.fixture(scope="module")
-def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
-    with chromium.new_page(base_url=live_server.url) as page:
-        yield page
 
 
 @pytest.fixture

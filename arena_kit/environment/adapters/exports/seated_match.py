@@ -106,7 +106,8 @@ class SeatedMatch:
 
     def picture(self) -> str | None:
         """Return the state as SVG; None before the first match. Raises BrokenEnvironment."""
-        return self.spec.render(self._environment.frame()) if self._is_begun else None
+        # Without the id of an address that chooses the dark scheme: a notebook may show several.
+        return self.spec.render(self._environment.frame()).replace(' id="dark"', "", 1) if self._is_begun else None
 
     def _forfeit(self, seat: int) -> tuple[float, ...]:
         self.forfeited_by = seat
