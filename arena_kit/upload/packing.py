@@ -12,7 +12,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol, cast
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import ENTRY_POINTS, SCRIPT_ENTRY_POINT
+from arena_kit.upload.archive import ENTRY_POINTS, PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT
 from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT
 from arena_kit.upload.zip_safety import READ_BYTES
 
@@ -34,13 +34,16 @@ class NamedFile(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-def pack_files(files: Sequence[NamedFile], main_file: str = "") -> IO[bytes]:
+def pack_files(files: Sequence[NamedFile], main_file: str = "", *, takes_scripts: bool = True) -> IO[bytes]:
     """Pack files under their base names into a zip; a main file that is a script becomes submission.py.
 
     Equal files give equal bytes. main_file: the name of a .py file; may be empty when one of the files is player.py or
-    agent.py, or when there is only one .py file. Raises Refused, with the field `main_file` or `archive`.
+    agent.py, or when there is only one .py file. takes_scripts: where agents alone play, a single .py file of another
+    name becomes player.py. Raises Refused, with the field `main_file` or `archive`.
     """
     named = by_base_name(files)
+    if not takes_scripts:
+        return _zip(_players_files(named))
     main = _main_file(list(named), main_file)
     if main in PLAYER_FILES:
         entry, packed = main, named
@@ -56,6 +59,21 @@ def pack_files(files: Sequence[NamedFile], main_file: str = "") -> IO[bytes]:
             field="main_file",
         )
     return _zip(packed)
+
+
+def _players_files(named: dict[str, NamedFile]) -> dict[str, NamedFile]:
+    programs = [name for name in named if name.endswith(".py")]
+    if any(name in PLAYER_ENTRY_POINTS for name in named):
+        return named
+    if len(programs) != 1:
+        raise Refused(
+            "Send the file player.py with those that it needs, or a zip of them."
+            if not programs
+            else f"Name the file that holds the player player.py; these are {', '.join(programs)}.",
+            field="archive",
+        )
+    (only,) = programs
+    return {"player.py" if name == only else name: file for name, file in named.items()}
 
 
 def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:

@@ -62,8 +62,7 @@ class Labels:
 
 NO_LABELS = Labels()
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
-
-NEW_VERSION = "It is yours: upload a new version on its own page."
+NAME_OWN = "You have an agent of this name: upload a new version of it, or give the new agent another name."
 
 
 @refusals_counted()
@@ -226,8 +225,7 @@ def _check_name(environment: Environment, owner: User, name: str) -> None:
     """Refuse a name that another agent has."""
     namesake = Agent.objects.filter(environment=environment, name__iexact=name).first()
     if namesake is not None:
-        is_own = namesake.owner_id == owner.pk
-        raise Refused(f"{NAME_TAKEN} {NEW_VERSION}" if is_own else NAME_TAKEN, field="name")
+        raise Refused(NAME_OWN if namesake.owner_id == owner.pk else NAME_TAKEN, field="name")
 
 
 def _same_version(agent: Agent, upload: Upload) -> Submission | None:

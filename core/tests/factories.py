@@ -292,10 +292,8 @@ def tournament(
     _rank(row)
     for one in row.participants.select_related("submission"):
         score = int(one.total_score)
-        rating(
-            one.submission, 1500 + 10 * score, duel_count=one.wins + one.losses, rank=one.rank,
-            worst_rank=len(submissions),
-        )  # fmt: skip
+        counts = {"duel_count": one.wins + one.losses, "worst_rank": len(submissions)}
+        rating(one.submission, 1500 + 10 * score, rank=one.rank, **counts)
         older = Rating.objects.filter(submission__agent=one.submission.agent_id).exclude(submission=one.submission)
         older.update(rank=None, best_rank=None, worst_rank=None, best_chance=None)
     rating_pool(row.environment, duel_count=len(played))

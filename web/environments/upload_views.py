@@ -1,22 +1,25 @@
-"""The button that uploads the random example as the viewer's own agent."""
+"""Uploads from an environment's page: a new agent, a new version, or the random example."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.models import Environment, User
+from core.models import Environment, Submission, User
 from core.submissions import services
 from core.submissions.examples import example_upload
-from web.environments.tab_views import write_page
+from core.submissions.findings import Unfinished, upload_findings
+from web.environments.tab_views import upload_form, write_page
 from web.site.forms import refuse
 from web.site.limits import answer_refused
-from web.submissions.forms import agent_form
+from web.submissions.forms import AgentForm, archive_form
 
 
 @login_required
@@ -31,7 +34,7 @@ def agent_random(request: HttpRequest, slug: str) -> HttpResponse:
     except Refused as refusal:
         messages.error(request, str(refusal))
         return answer_refused(
-            refusal, lambda status: write_page(request, environment, agent_form(environment)(), status)
+            refusal, lambda status: write_page(request, environment, upload_form(request, environment), status)
         )
     return redirect("web:agent", slug, submission.agent.name)
 
@@ -43,20 +46,46 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("web:environment_write", slug)
     assert isinstance(request.user, User)
     environment = get_object_or_404(Environment, slug=slug)
-    form = agent_form(environment)(request.POST, request.FILES)
+    form = upload_form(request, environment, request.POST, request.FILES)
     refused: Refused | None = None
     if form.is_valid():
         try:
-            submission = services.agent_create(
-                owner=request.user,
-                environment=environment,
-                **{name: form.cleaned_data[name] for name in ("name", "is_public", "archive")},
-                labels=form.labels,
-                tell=partial(messages.info, request),
-            )
+            submission = _uploaded(request, environment, form)
         except Refused as refusal:
             refused = refusal
             refuse(form, refusal)
         else:
             return redirect("web:agent", environment.slug, submission.agent.name)
     return answer_refused(refused, lambda status: write_page(request, environment, form, status))
+
+
+@require_POST
+@login_required
+def agent_check(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what an upload of the form's files would be refused for; nothing is stored and no quota is used."""
+    assert isinstance(request.user, User)
+    environment = get_object_or_404(Environment, slug=slug)
+    form = archive_form(environment)(request.POST, request.FILES)
+    form.is_valid()
+    found, trouble = None, " ".join(form.errors.get("archive", ()))
+    if "archive" in form.cleaned_data:
+        try:
+            found = upload_findings(archive=form.cleaned_data["archive"], environment=environment, owner=request.user)
+        except Unfinished as unfinished:
+            trouble = str(unfinished)
+    return render(request, "web/environments/checked.html", {"found": found, "trouble": trouble})
+
+
+def _uploaded(request: HttpRequest, environment: Environment, form: AgentForm) -> Submission:
+    """Upload what a valid form holds. Raises Refused."""
+    assert isinstance(request.user, User)
+    what: dict[str, Any] = {
+        "archive": form.cleaned_data["archive"],
+        "labels": form.labels,
+        "tell": partial(messages.info, request),
+    }
+    if name := form.cleaned_data.get("version_of"):
+        agent = request.user.agents.get(environment=environment, name=name)
+        return services.submission_create(agent=agent, **what)
+    given = {name: form.cleaned_data[name] for name in ("name", "is_public")}
+    return services.agent_create(owner=request.user, environment=environment, **given, **what)

@@ -28,6 +28,7 @@ pages = [
     path("environments/<slug:slug>/write/", tabs.write, name="environment_write"),
     path("environments/<slug:slug>/leaderboard.<slug:kind>", exports.leaderboard, name="leaderboard_file"),
     path("environments/<slug:slug>/agents/", uploads.agent_create, name="agent_create"),
+    path("environments/<slug:slug>/check/", uploads.agent_check, name="agent_check"),
     path("environments/<slug:slug>/random-example/", uploads.agent_random, name="agent_random"),
     path(EDITION, environments.edition, name="edition"),
 ]

@@ -10,12 +10,12 @@ from django.urls import reverse
 from core.models import Agent
 from web.site.fragments import render_page
 from web.site.requests import viewer_of, whole_number
-from web.submissions.forms import ArchiveForm
+from web.submissions.forms import FilesForm
 from web.submissions.parts import agent_parts, agent_rights, upload_quotas
 
 
 def agent_page(
-    request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200, more: Mapping[str, object] | None = None
+    request: HttpRequest, row: Agent, form: FilesForm, status: int = 200, more: Mapping[str, object] | None = None
 ) -> HttpResponse:
     """Render the agent's page, or the one version that htmx refreshes. more: context of another refused form."""
     wanted = whole_number(request.headers.get("HX-Target", "").removeprefix("v"))

@@ -12,7 +12,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 
 from arena_kit.upload.image_reference import MOST_REFERENCE_CHARACTERS
 from arena_kit.upload.packing import pack_files, pack_image
@@ -25,68 +25,10 @@ from core.submissions.client_selectors import scored_environment
 from core.submissions.services import Labels
 from web.site.uploads import archive_upload, too_large
 
-
-class ArchiveForm(forms.Form):
-    """Upload a new version of an agent."""
-
-    archive = forms.FileField(
-        label="Zip file",
-        help_text="player.py must be at the root of the zip.",
-        widget=forms.FileInput(attrs={"accept": ".zip,application/zip"}),
-        error_messages={"empty": "The file is empty.", "required": "Choose a zip file."},
-        # No limit on the name: the arena stores the file under a name of its own.
-        max_length=None,
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.limit(settings.MAX_UPLOAD_BYTES)
-        if settings.IMAGE_REGISTRIES:
-            self.fields["image"] = forms.CharField(
-                label="Or a container image",
-                required=False,
-                max_length=MOST_REFERENCE_CHARACTERS,
-                help_text=f"Its full name with tag or digest, in {', '.join(settings.IMAGE_REGISTRIES)}.",
-                widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-            )
-            self.fields["archive"].required = False
-            names = [name for name in self.fields if name != "image"]
-            at = names.index("archive") + 1
-            self.order_fields([*names[:at], "image", *names[at:]])
-
-    def limit(self, most_bytes: int) -> None:
-        """Let the browser refuse a file above `most_bytes` before it sends it. The service checks the size again."""
-        self.fields["archive"].widget.attrs |= {
-            "data-max-bytes": str(most_bytes),
-            "data-too-large": too_large(most_bytes),
-        }
-
-    def full_clean(self) -> None:
-        super().full_clean()
-        if self.is_bound and self.errors:
-            upload_refused(NO_FILE if self.has_error("archive", "required") else BAD_FORM)
-
-    def image_packed(self) -> UploadedFile[bytes] | None:
-        """Return the archive that names the image of the form; None if files were sent. Raises ValidationError."""
-        image = self.data.get("image", "").strip() if "image" in self.fields else ""
-        if image and self.files.get("archive"):
-            raise ValidationError("Send either files or the name of an image.")
-        return archive_upload(pack_image(image[:MOST_REFERENCE_CHARACTERS]), self.files) if image else None
-
-    def clean_archive(self) -> UploadedFile[bytes]:
-        if (packed := self.image_packed()) is not None:
-            return packed
-        archive: UploadedFile[bytes] | None = self.cleaned_data["archive"]
-        if archive is None:
-            raise ValidationError(self.fields["archive"].error_messages["required"], code="required")
-        if (archive.size or 0) > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(too_large())
-        return archive
-
-    @property
-    def labels(self) -> Labels:
-        """Labels that the uploader gave besides the archive."""
-        return Labels(algorithm=self.cleaned_data.get("algorithm", ""))
+Offered = Sequence[tuple[str, Sequence[tuple[str, str]]]]
+"""Groups of environments: the group's name, and ids with names."""
+MOST_PASTED = 200_000
+"""The largest number of characters of a pasted file."""
 
 
 class FilesInput(forms.FileInput):
@@ -103,30 +45,66 @@ class FilesField(forms.FileField):
         return [super(FilesField, self).clean(file, initial) for file in files or [None]]
 
 
-class FilesForm(ArchiveForm):
-    """Upload a new version of an agent that is ranked by its scores, as single files, packed here, or as one zip."""
+class FilesForm(forms.Form):
+    """Upload a new version of an agent: single files, packed here, one zip, or the text of player.py."""
 
+    takes_scripts = False
     archive = FilesField(
         label="Files",
-        help_text="player.py and the files it needs, or a script. Choose one file, several files, or one zip.",
-        widget=FilesInput(attrs={"accept": ".py,.zip,*/*", "data-main": "id_main_file"}),
+        required=False,
+        help_text="player.py and the files it needs, or one zip of them.",
+        widget=FilesInput(attrs={"accept": ".py,.zip,*/*"}),
         error_messages={"empty": "A file is empty.", "required": "Choose a file."},
+        # No limit on the name: the arena stores the file under a name of its own.
         max_length=None,
     )
-    main_file = forms.CharField(
+    code = forms.CharField(
+        label="Or paste player.py",
         required=False,
-        max_length=200,
-        help_text="The Python file to run, if you upload several and none of them is player.py.",
-        widget=forms.TextInput(attrs={"list": "main-files", "autocomplete": "off"}),
-    )
-    algorithm = forms.CharField(
-        required=False, max_length=100, help_text="How the agent learned, such as Q-learning. Shown on the leaderboard."
+        strip=False,
+        max_length=MOST_PASTED,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "autocomplete": "off"}),
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.limit(settings.MAX_UPLOAD_BYTES)
+        if settings.IMAGE_REGISTRIES:
+            self.fields["image"] = forms.CharField(
+                label="Or a container image",
+                required=False,
+                max_length=MOST_REFERENCE_CHARACTERS,
+                help_text=f"Its full name with tag or digest, in {', '.join(settings.IMAGE_REGISTRIES)}.",
+                widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+            )
+            names = [name for name in self.fields if name != "image"]
+            at = names.index("code") + 1
+            self.order_fields([*names[:at], "image", *names[at:]])
+
+    def limit(self, most_bytes: int) -> None:
+        """Let the browser refuse a file above `most_bytes` before it sends it. The service checks the size again."""
+        self.fields["archive"].widget.attrs |= {
+            "data-max-bytes": str(most_bytes),
+            "data-too-large": too_large(most_bytes),
+        }
+
+    def full_clean(self) -> None:
+        super().full_clean()
+        if self.is_bound and self.errors:
+            upload_refused(NO_FILE if self.has_error("archive", "required") else BAD_FORM)
+
     def clean_archive(self) -> UploadedFile[bytes]:
-        if (packed := self.image_packed()) is not None:
-            return packed
+        """Return the zip of what was sent."""
         files: list[UploadedFile[bytes]] = [file for file in self.cleaned_data["archive"] if file]
+        image = self.data.get("image", "").strip() if "image" in self.fields else ""
+        code = self.data.get("code", "") if "code" in self.fields else ""
+        sent = [name for name, value in (("files", files), ("text", code.strip()), ("an image", image)) if value]
+        if len(sent) > 1:
+            raise ValidationError(f"Send either {' or '.join(sent)}.")
+        if image:
+            return archive_upload(pack_image(image[:MOST_REFERENCE_CHARACTERS]), self.files)
+        if code.strip():
+            files = [SimpleUploadedFile("player.py", code.replace("\r\n", "\n").encode())]
         if not files:
             raise ValidationError(self.fields["archive"].error_messages["required"], code="required")
         if sum(file.size or 0 for file in files) > settings.MAX_UPLOAD_BYTES:
@@ -138,7 +116,8 @@ class FilesForm(ArchiveForm):
             return zips[0]
         try:
             # main_file is cleaned after this field, so it is read as sent. pack_files checks it against the names.
-            return archive_upload(pack_files(files, self.data.get("main_file", "").strip()), self.files)
+            main = self.data.get("main_file", "").strip()
+            return archive_upload(pack_files(files, main, takes_scripts=self.takes_scripts), self.files)
         except Refused as refusal:
             if refusal.field == "archive":
                 raise ValidationError(str(refusal)) from None
@@ -149,12 +128,37 @@ class FilesForm(ArchiveForm):
     def labels(self) -> Labels:
         """Labels that the uploader gave besides the archive, and how many files were uploaded."""
         names = [(file.name or "").lower() for file in self.files.getlist("archive")]
-        return replace(super().labels, mode=upload_mode(names))
+        return Labels(algorithm=self.cleaned_data.get("algorithm", ""), mode=upload_mode(names))
 
 
-class AgentForm(ArchiveForm):
-    """Create an agent with its first version."""
+class ScoredForm(FilesForm):
+    """Upload a new version of an agent that is ranked by its scores."""
 
+    takes_scripts = True
+    archive = FilesField(
+        label="Files",
+        required=False,
+        help_text="player.py and the files it needs, or a script. Choose one file, several files, or one zip.",
+        widget=FilesInput(attrs={"accept": ".py,.zip,*/*", "data-main": "id_main_file"}),
+        error_messages=FilesForm.base_fields["archive"].error_messages,
+        max_length=None,
+    )
+    main_file = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="The Python file to run, if you upload several and none of them is player.py.",
+        widget=forms.TextInput(attrs={"list": "main-files", "autocomplete": "off"}),
+    )
+    algorithm = forms.CharField(
+        required=False, max_length=100, help_text="How the agent learned, such as Q-learning. Shown on the leaderboard."
+    )
+    field_order = ["archive", "code", "main_file", "algorithm"]
+
+
+class AgentForm(FilesForm):
+    """Create an agent with its first version, or upload a new version of one of one's own."""
+
+    version_of = forms.ChoiceField(label="Upload", required=False)
     name = forms.CharField(max_length=50, validators=[agent_name], help_text="Use letters, digits, - and _.")
     is_public = forms.BooleanField(
         required=False,
@@ -162,33 +166,52 @@ class AgentForm(ArchiveForm):
         help_text="Everyone can read the source and the logs. You cannot change this later. Its rated matches are part "
         "of public data sets, unless you say no on its page.",
     )
-    field_order = ["name", "archive", "is_public"]
+    field_order = ["version_of", "name", "archive", "code", "is_public"]
+
+    def __init__(self, *args: Any, own: Sequence[str] = (), **kwargs: Any) -> None:
+        """own: names of the viewer's agents in the environment."""
+        super().__init__(*args, **kwargs)
+        if not own:
+            del self.fields["version_of"]
+            return
+        choice = self.fields["version_of"]
+        assert isinstance(choice, forms.ChoiceField)
+        choice.choices = [("", "a new agent"), *((name, f"a new version of {name}") for name in own)]
+        self.fields["name"].required = False
+        self.fields["name"].help_text = "Of a new agent: letters, digits, - and _."
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or self.cleaned_data
+        if not found.get("version_of") and not found.get("name") and "name" not in self.errors:
+            self.add_error("name", "Give the new agent a name.")
+        return found
 
 
-class FilesAgentForm(FilesForm, AgentForm):
-    """Create an agent that is ranked by its scores, with its first version."""
+class ScoredAgentForm(ScoredForm, AgentForm):
+    """Create an agent that is ranked by its scores, with its first version, or upload a new version."""
 
-    field_order = ["name", "archive", "main_file", "algorithm", "is_public"]
+    field_order = ["version_of", "name", "archive", "code", "main_file", "algorithm", "is_public"]
 
 
-class SubmitForm(FilesForm):
+class SubmitForm(ScoredForm):
     """Submit to an environment by its id, with or without an account."""
 
     env_id = forms.CharField(
         label="Environment",
         max_length=100,
-        help_text="Its id, such as CartPole-v1.",
-        widget=forms.TextInput(attrs={"list": "env-ids", "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.Select(),
     )
     user_id = forms.CharField(
         label="Your name", required=False, max_length=100, help_text="Shown on the leaderboard, beside your score."
     )
-    field_order = ["env_id", "archive", "main_file", "algorithm", "user_id"]
+    field_order = ["env_id", "archive", "code", "main_file", "algorithm", "user_id"]
 
-    def __init__(self, *args: Any, env_ids: Sequence[str], has_account: bool, **kwargs: Any) -> None:
-        """env_ids: those that are offered. has_account: whether the board shows the account's name anyway."""
+    def __init__(self, *args: Any, offered: Offered, has_account: bool, **kwargs: Any) -> None:
+        """offered: ids and names by group. has_account: whether the board shows the account's name anyway."""
         super().__init__(*args, **kwargs)
-        self.env_ids = env_ids
+        choice = self.fields["env_id"].widget
+        assert isinstance(choice, forms.Select)
+        choice.choices = [("", "Choose one"), *offered]
         if has_account:
             del self.fields["user_id"]
         else:
@@ -209,11 +232,11 @@ class SubmitForm(FilesForm):
         )
 
 
-def archive_form(environment: Environment) -> type[ArchiveForm]:
+def archive_form(environment: Environment) -> type[FilesForm]:
     """Return the form for a new version in `environment`."""
-    return FilesForm if environment.is_scored else ArchiveForm
+    return ScoredForm if environment.is_scored else FilesForm
 
 
 def agent_form(environment: Environment) -> type[AgentForm]:
     """Return the form for a new agent in `environment`."""
-    return FilesAgentForm if environment.is_scored else AgentForm
+    return ScoredAgentForm if environment.is_scored else AgentForm

@@ -25,7 +25,7 @@ from web.people.quota_parts import QuotaLine, lines
 from web.ratings.parts import history_plot
 from web.site.requests import page_number, whole_number
 from web.submissions.challenge_parts import challenge_part
-from web.submissions.forms import ArchiveForm
+from web.submissions.forms import FilesForm
 from web.submissions.resting import RIGHT
 
 VERSIONS_A_PAGE = 20
@@ -118,7 +118,7 @@ def sitting_part(agent: Agent, playing: Submission | None, viewer: User | Anonym
     }
 
 
-def upload_quotas(user: User, environment: Environment, form: ArchiveForm) -> list[QuotaLine]:
+def upload_quotas(user: User, environment: Environment, form: FilesForm) -> list[QuotaLine]:
     """Return a person's upload quotas in an environment, and limit the form's file size.
 
     The quotas are counted only when a page shows them.

@@ -22,7 +22,7 @@ from web.site.forms import refuse
 from web.site.limits import answer_refused
 from web.site.requests import account_of, client_network
 from web.site.uploads import allow_strangers, environment_first
-from web.submissions.forms import SubmitForm
+from web.submissions.forms import Offered, SubmitForm
 from web.submissions.status_views import last_keep
 
 KEEP_IT = "Submitted. Without an account this id is the only way back to your submission: keep it."
@@ -45,7 +45,8 @@ def submit(request: HttpRequest) -> HttpResponse:
 
 @csrf_protect
 def _submit(request: HttpRequest) -> HttpResponse:
-    options: dict[str, Any] = {"env_ids": _offered(), "has_account": account_of(request) is not None}
+    wanted = request.POST.get("env_id", "") or request.GET.get("env_id", "")[:100]
+    options: dict[str, Any] = {"offered": _offered(wanted), "has_account": account_of(request) is not None}
     if request.method != "POST":
         return _page(request, SubmitForm(initial={"env_id": request.GET.get("env_id", "")[:100]}, **options))
     form = SubmitForm(request.POST, request.FILES, **options)
@@ -85,9 +86,14 @@ def _done(request: HttpRequest, submission: Submission) -> HttpResponse:
     return response
 
 
-def _offered() -> list[str]:
-    """Return the ids that the form offers."""
-    return [*(row.env_id for row in environments_with_boards()), *addable_ids()][:MOST_OFFERED]
+def _offered(wanted: str) -> Offered:
+    """Return the environments that the form offers, by name. wanted: an id that was asked for, offered in any case."""
+    here = [(row.env_id, row.name) for row in environments_with_boards()]
+    more = [(env_id, env_id) for env_id in addable_ids()][:MOST_OFFERED]
+    known = {env_id for env_id, _ in (*here, *more)}
+    if wanted and wanted not in known:
+        more.append((wanted, wanted))
+    return [("On this arena", here), ("Of Gymnasium, added when first submitted to", more)] if more else [("", here)]
 
 
 def _page(request: HttpRequest, form: SubmitForm, status: int = 200) -> HttpResponse:

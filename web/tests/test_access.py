@@ -144,6 +144,8 @@ GET    /environments/{task}/compare/?id={scored_id}                  200 200 200
 GET    /environments/{slug}/compare/?id=anna&id=berta                200 200 200 200
 GET    /environments/{slug}/agents/                                  302 302 302 302
 POST   /environments/{slug}/agents/                                  302 422 422 422
+GET    /environments/{slug}/check/                                  405 405 405 405
+POST   /environments/{slug}/check/                                  302 200 200 200
 GET    /environments/{slug}/random-example/                         302 302 302 302
 POST   /environments/{slug}/random-example/                         302 302 302 302
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200

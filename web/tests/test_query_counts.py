@@ -75,6 +75,7 @@ NOT_READ = {
         "sitting_resign",
     ),
     "web": (
+        "agent_check",
         "agent_create",
         "agent_random",
         "agent_describe",

@@ -41,14 +41,14 @@ def test_a_form_takes_the_name_of_an_image_instead_of_a_file(
     made = Submission.objects.get()
     assert (made.form, made.archive_sha256 != "") == (SubmissionForm.IMAGE, True)
     both = client.post(ADDRESS, form("both", image=IMAGE))
-    assert errors(both)["archive"] == ["Send either files or the name of an image."]
-    assert errors(client.post(ADDRESS, {"name": "none"}))["archive"] == ["Choose a zip file."]
+    assert errors(both)["archive"] == ["Send either files or an image."]
+    assert errors(client.post(ADDRESS, {"name": "none"}))["archive"] == ["Choose a file."]
     elsewhere = client.post(ADDRESS, {"name": "far", "image": "elsewhere.example/me/player:v1"})
     assert "is in no registry that this arena takes images from" in errors(elsewhere)["archive"][0]
     assert client.post(ADDRESS, form("plain")).status_code == 302
     settings.IMAGE_REGISTRIES = []
     assert "Or a container image" not in client.get("/environments/tic-tac-toe/write/").content.decode()
-    assert errors(client.post(ADDRESS, {"name": "off", "image": IMAGE}))["archive"] == ["Choose a zip file."]
+    assert errors(client.post(ADDRESS, {"name": "off", "image": IMAGE}))["archive"] == ["Choose a file."]
 
 
 def test_the_api_takes_an_image_and_the_same_one_again_is_the_same_version(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from web.site.uploads import BoundedUploadHandler
 pytestmark = pytest.mark.django_db
 ADDRESS = "/environments/tic-tac-toe/agents/"
 TAKEN = "Another agent with this name already exists. Please try a different one."
-TAKEN_BY_ONESELF = f"{TAKEN} It is yours: upload a new version on its own page."
+TAKEN_BY_ONESELF = "You have an agent of this name: upload a new version of it, or give the new agent another name."
 
 
 def form(name: str = "newcomer", content: bytes = b"", **fields: Any) -> dict[str, Any]:
@@ -104,9 +105,9 @@ def test_an_archive_that_cannot_be_taken_is_refused_at_its_field(
 
 def test_a_missing_or_empty_file_is_refused(cast: Cast, environment: Environment, visit: As) -> None:
     client = visit(cast.alice)
-    assert errors(client.post(ADDRESS, {"name": "x"}))["archive"] == ["Choose a zip file."]
+    assert errors(client.post(ADDRESS, {"name": "x"}))["archive"] == ["Choose a file."]
     empty = {"name": "x", "archive": SimpleUploadedFile("a.zip", b"")}
-    assert errors(client.post(ADDRESS, empty))["archive"] == ["The file is empty."]
+    assert errors(client.post(ADDRESS, empty))["archive"] == ["A file is empty."]
 
 
 def test_a_refused_form_keeps_the_name_that_was_typed(cast: Cast, environment: Environment, visit: As) -> None:
@@ -221,3 +222,45 @@ def test_a_closed_environment_takes_no_uploads(cast: Cast, environment: Environm
     environment.save()
     response = visit(cast.alice).post(ADDRESS, form())
     assert errors(response)["archive"] == ["Tic-tac-toe accepts no uploads at the moment."]
+
+
+def newest_files() -> list[str]:
+    with Submission.objects.latest("pk").archive.open("rb") as file, zipfile.ZipFile(file) as packed:
+        return sorted(packed.namelist())
+
+
+def test_a_game_takes_single_files_and_pasted_text(cast: Cast, environment: Environment, visit: As) -> None:
+    client = visit(cast.alice)
+    bot = SimpleUploadedFile("my_bot.py", FIRST.encode())
+    weights = SimpleUploadedFile("weights.npz", b"123")
+    assert client.post(ADDRESS, {"name": "one", "archive": [bot, weights]}).status_code == 302
+    assert newest_files() == ["player.py", "weights.npz"]
+    assert client.post(ADDRESS, {"name": "two", "code": FIRST.replace("\n", "\r\n")}).status_code == 302
+    assert newest_files() == ["player.py"]
+    both = client.post(ADDRESS, {"name": "three", "code": FIRST, "archive": archive(FIRST)})
+    assert errors(both)["archive"] == ["Send either files or text."]
+    several = [SimpleUploadedFile(name, FIRST.encode()) for name in ("a.py", "b.py")]
+    assert errors(client.post(ADDRESS, {"name": "four", "archive": several}))["archive"] == [
+        "Name the file that holds the player player.py; these are a.py, b.py."
+    ]
+
+
+def test_the_same_form_uploads_a_new_version_of_ones_own_agent(cast: Cast, environment: Environment, visit: As) -> None:
+    client = visit(cast.alice)
+    factories.agent(cast.bob, environment, "foreign")
+    assert client.post(ADDRESS, form()).status_code == 302
+    assert "a new version of newcomer" in client.get("/environments/tic-tac-toe/write/").content.decode()
+    again = client.post(ADDRESS, {"version_of": "newcomer", "archive": archive(LAST)})
+    assert (again.status_code, again["Location"]) == (302, f"{ADDRESS}newcomer/")
+    assert [row.number for row in Agent.objects.get(name="newcomer").submissions.order_by("number")] == [1, 2]
+    for wrong in ("foreign", "nothing"):
+        assert "version_of" in errors(client.post(ADDRESS, {"version_of": wrong, "archive": archive(LAST)}))
+    assert errors(client.post(ADDRESS, {"archive": archive(LAST)}))["name"] == ["Give the new agent a name."]
+
+
+def test_files_are_checked_before_they_are_uploaded(cast: Cast, environment: Environment, visit: As) -> None:
+    client, address = visit(cast.alice), "/environments/tic-tac-toe/check/"
+    assert "It compiles and would be accepted." in client.post(address, {"code": FIRST}).content.decode()
+    assert "never closed" in client.post(address, {"code": "moves = ["}).content.decode()
+    assert "Choose a file." in client.post(address, {}).content.decode()
+    assert not Submission.objects.exists()
