@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -70,9 +71,9 @@ else:
         with contextlib.suppress(FileNotFoundError):
             # They may go on starting others.
             for _ in range(50):
-                lines = subprocess.run(words, capture_output=True, check=False).stdout.splitlines()
-                if not (found := [int(line.split()[0]) for line in lines if mark in line]):
+                listed = subprocess.run(words, capture_output=True, check=False).stdout
+                if not (found := re.findall(rb"^ *([0-9]+) .*" + mark, listed, re.MULTILINE)):
                     return
                 for pid in found:
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                        os.kill(int(pid), signal.SIGKILL)
