@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -30,8 +31,11 @@ class Tree(subprocess.Popen[bytes]):
         pipe, nothing, apart = subprocess.PIPE, subprocess.DEVNULL, processes.apart()
         marked = {**variables, MARK: token}
         super().__init__(command, env=marked, cwd=place, stdin=nothing, stdout=pipe, stderr=subprocess.STDOUT, **apart)
-        # Its Python takes longer to start, and so to start another process.
-        self._others = [Job(self.pid).end if sys.platform == "win32" else partial(_end, f"{MARK}={token}".encode())]
+        if sys.platform == "win32":
+            # Its Python takes longer to start, and so to start another process.
+            self._others = [WindowsJob(self.pid).end]
+        else:
+            self._others = [partial(_end, f"{MARK}={token}".encode())]
 
     def end(self) -> None:
         """End all of it; does not wait for it. May be called twice."""
@@ -40,24 +44,10 @@ class Tree(subprocess.Popen[bytes]):
             self._others.pop()()
 
 
-def _end(mark: bytes) -> None:
-    """End the processes whose environment has a mark, where there is `ps`."""
-    words = ["ps", "-A", "e" if processes.LINUX else "-E", "-ww", "-o", "pid=,args="]
-    with contextlib.suppress(FileNotFoundError):
-        # They may go on starting others.
-        for _ in range(50):
-            lines = subprocess.run(words, capture_output=True, check=False).stdout.splitlines()
-            if not (found := [int(line.split()[0]) for line in lines if mark in line]):
-                return
-            for pid in found:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-
-
 if sys.platform == "win32":
     import ctypes
 
-    class Job:
+    class WindowsJob:
         """Holds a process, and all that it starts from now on."""
 
         def __init__(self, pid: int) -> None:
@@ -72,3 +62,18 @@ if sys.platform == "win32":
         def end(self) -> None:
             self._kernel.TerminateJobObject(self._job, 1)
             self._kernel.CloseHandle(self._job)
+
+else:
+
+    def _end(mark: bytes) -> None:
+        """End the processes whose environment has a mark, where there is `ps`."""
+        words = ["ps", "-A", "e" if processes.LINUX else "-E", "-ww", "-o", "pid=,args="]
+        with contextlib.suppress(FileNotFoundError):
+            # They may go on starting others.
+            for _ in range(50):
+                listed = subprocess.run(words, capture_output=True, check=False).stdout
+                if not (found := re.findall(rb"^ *([0-9]+) .*" + mark, listed, re.MULTILINE)):
+                    return
+                for pid in found:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(pid), signal.SIGKILL)

@@ -72,10 +72,8 @@ def check(
     with own_temporary_folder("arena-check-", mode=0o711) as folder:
         is_path = isinstance(player, (str, Path))
         path = str(player if is_path else write_agent(player, folder / "written", files=files))
-        options = argparse.Namespace(
-            player=path, sandbox=sandbox, base_image=BASE_IMAGE, runtime=RUNTIME, seed=seed, files_only=files_only,
-            no_install=False, quiet=quiet,
-        )  # fmt: skip
+        options = argparse.Namespace(player=path, seed=seed, files_only=files_only, no_install=False, quiet=quiet)
+        options.sandbox, options.base_image, options.runtime = sandbox, BASE_IMAGE, RUNTIME
         return checked_player(options, spec_from(environments, environment), folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 from collections.abc import Iterable, Mapping
@@ -42,7 +43,7 @@ def write_agent(player: Any, folder: str | Path, files: Files = (), requirements
     Raises CannotWrite, a ValueError, which names what is missing, and OSError.
     """
     name = getattr(player, "__name__", "")
-    if not name or not (isinstance(player, type) or callable(player)):
+    if not name or not (isinstance(player, type) or inspect.isfunction(inspect.unwrap(player))):
         raise CannotWrite(f"Give the class or the function, not a {type(player).__name__} made of it.")
     target, more = Path(folder), dict(_contents(files))
     if (target / "player.py").is_file() and MARK not in (target / "player.py").read_text(encoding="utf-8"):

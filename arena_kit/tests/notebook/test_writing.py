@@ -154,6 +154,7 @@ def test_packages_become_requirements(run: Run, tmp_path: Path) -> None:
          "The source of it is not found. Define it with class or def at the beginning of a line"),
         ("it = lambda s, v: v[0]", "The source of <lambda> is not found"),
         ("class Made:\n    def start(self): ...\nit = Made()", "Give the class or the function, not a Made"),
+        ("it = len", "Give the class or the function, not a builtin"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_named(cell: str, sentence: str, run: Run, tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ def test_what_is_no_whole_zip_is_refused(content: bytes, code: str) -> None:
     [
         ("/etc/passwd", "absolute_path"),
         ("C:/windows/x.py", "absolute_path"),
+        ("a:b.txt", "absolute_path"),
         ("a\\b.py", "absolute_path"),
         ("../evil.py", "path_traversal"),
         ("a/../../evil.py", "path_traversal"),
