@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -68,13 +68,19 @@ def unrated_list(environment: Environment) -> list[Submission]:
     return list(fresh.order_by("-created_at", "pk"))
 
 
-def changes_since_yesterday(environment: Environment, *, now: datetime) -> dict[int, float]:
-    """Return by agent how far its rating has moved since the last leaderboard stored more than a day ago."""
+def changes_since_yesterday(
+    environment: Environment, *, now: datetime, agents: Collection[int] | None = None
+) -> dict[int, float]:
+    """Return by agent how far its rating has moved since the last leaderboard stored more than a day ago.
+
+    agents: None for all of the environment.
+    """
     before = leaderboard_as_of(environment, now - DAY)
     if before is None:
         return {}
     values = {row.submission.agent_id: row.value for row in before.points}
-    today = ranked(environment).values_list("submission__agent", "value")
+    rows = ranked(environment) if agents is None else ranked(environment).filter(submission__agent__in=agents)
+    today = rows.values_list("submission__agent", "value")
     return {agent: value - values[agent] for agent, value in today if agent in values}
 
 

@@ -67,7 +67,7 @@ def agent_check(request: HttpRequest, slug: str) -> HttpResponse:
     environment = get_object_or_404(Environment, slug=slug)
     form = archive_form(environment)(request.POST, request.FILES)
     form.is_valid()
-    found, trouble = None, " ".join(form.errors.get("archive", ()))
+    found, trouble = None, " ".join(map(str, form.errors.get("archive", ())))
     if "archive" in form.cleaned_data:
         try:
             found = upload_findings(archive=form.cleaned_data["archive"], environment=environment, owner=request.user)

@@ -10,15 +10,18 @@ from django.utils import timezone
 
 from core.duels.featured import featured_get
 from core.models import Environment, User
+from core.notices.selectors import inbox
 from core.submissions.examples import takes_example
+from core.submissions.overview import own_overview
 from core.tournaments.calendar import tournament_planned_list, tournament_running_list
 from core.tournaments.cards import environment_cards
 from core.tournaments.registration_selectors import invited_to
+from core.watching.today import today_get
 from core.watching.wall import running_duels
 
 EASIEST = ("tic-tac-toe", "cart-pole")
 """The environments that the first steps of new people name."""
-RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN = 4, 4, 3
+RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN, NEWS_SHOWN = 4, 4, 3, 4
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -29,6 +32,8 @@ def home(request: HttpRequest) -> HttpResponse:
     planned = tournament_planned_list(None, now=timezone.now())[:PLANNED_SHOWN]
     is_new = isinstance(request.user, User) and not request.user.agents.exists()
     context = {
+        "today": today_get(timezone.now()),
+        **_own(request),
         "cards": cards,
         "planned": planned,
         "invited": invited_to(request.user) if planned and isinstance(request.user, User) else (),
@@ -46,6 +51,14 @@ def home(request: HttpRequest) -> HttpResponse:
         "applications": [card for card in cards if card.environment.is_app],
     }
     return render(request, "web/site/home.html", context)
+
+
+def _own(request: HttpRequest) -> dict[str, object]:
+    """Return the viewer's agents and news; for strangers nothing."""
+    if not isinstance(request.user, User):
+        return {"own": (), "news": ()}
+    news = inbox(request.user).filter(read_at=None)
+    return {"own": own_overview(request.user, now=timezone.now()), "news": news[:NEWS_SHOWN]}
 
 
 def _example_environment(environments: Sequence[Environment]) -> Environment | None:

@@ -1,0 +1,86 @@
+"""What a person who comes back finds: each own agent with its rank, its last results, and who is just above it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from core.models import Agent, Duel, JobState, Rating, User
+from core.ratings.board import Standing, changes_since_yesterday, ranked, standings_of
+
+AGENTS_SHOWN = 8
+RESULTS_SHOWN = 10
+DUELS_READ = 200
+"""The number of the newest duels of all shown agents that are read for their last results."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnResult:
+    """A duel seen from one's own agent. outcome: won, drawn or lost."""
+
+    duel: Duel
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLine:
+    """An agent of the viewer. results: the last ones, oldest first. above: the next agent of another owner."""
+
+    agent: Agent
+    standing: Standing | None
+    change: float | None
+    results: tuple[OwnResult, ...]
+    above: Rating | None
+
+    @property
+    def lost(self) -> OwnResult | None:
+        """The newest duel that it lost."""
+        return next((row for row in reversed(self.results) if row.outcome == "lost"), None)
+
+    @property
+    def gap(self) -> float:
+        """How far the next agent above is ahead."""
+        return self.above.value - self.standing.rating.value if self.above and self.standing else 0.0
+
+
+def own_overview(user: User, *, now: datetime) -> list[OwnLine]:
+    """Return the agents of a person that play duels, those with a rank first. Three queries, and three for each."""
+    games = user.agents.filter(environment__is_active=True, environment__seats__gt=1).select_related("environment")
+    agents = list(games.order_by("-pk")[:AGENTS_SHOWN])
+    standings, results = standings_of(agents), _results(agents)
+    lines = []
+    for agent in agents:
+        standing = standings.get(agent.pk)
+        changes = changes_since_yesterday(agent.environment, now=now, agents=[agent.pk]) if standing else {}
+        above = _above(agent, standing) if standing else None
+        lines.append(OwnLine(agent, standing, changes.get(agent.pk), tuple(results[agent.pk]), above))
+    return sorted(lines, key=lambda line: (line.standing is None, line.standing.rank if line.standing else 0))
+
+
+def _above(agent: Agent, standing: Standing) -> Rating | None:
+    better = ranked(agent.environment).filter(rank__lt=standing.rank).exclude(submission__agent__owner=agent.owner_id)
+    return better.select_related("submission__agent").order_by("-rank", "value").first()
+
+
+def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
+    """The last results of agents in tournaments that everyone sees, oldest first, by agent."""
+    keys = [agent.pk for agent in agents]
+    duels = Duel.objects.filter(
+        Q(player_1__agent__in=keys) | Q(player_2__agent__in=keys),
+        tournament__results="PUBLIC",
+        state=JobState.SUCCEEDED,
+        void=None,
+    )
+    shown = ("outcome", "player_1__number", "player_1__agent", "player_2__number", "player_2__agent")
+    rows = duels.select_related("player_1__agent", "player_2__agent").order_by("-pk")
+    found: dict[int, list[OwnResult]] = defaultdict(list)
+    for duel in rows.only(*shown, "player_1__agent__name", "player_2__agent__name")[:DUELS_READ]:
+        for name in ("PLAYER_1", "PLAYER_2"):
+            agent = getattr(duel, name.lower()).agent_id
+            if agent in keys and len(found[agent]) < RESULTS_SHOWN:
+                outcome = {name: "won", "DRAW": "drawn"}.get(duel.outcome, "lost")
+                found[agent].insert(0, OwnResult(duel, outcome))
+    return found

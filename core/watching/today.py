@@ -1,0 +1,32 @@
+"""What has been played today, in two figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, Sum
+
+from core.cache.answers import cached
+from core.models import Duel, JobState, User
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """Matches played since midnight, UTC, and people who were logged in or uploaded since then."""
+
+    match_count: int
+    people_count: int
+
+
+def today_get(now: datetime) -> Today:
+    """Return the figures of today, at most a second old."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    return cached(f"today:{midnight:%Y-%m-%d}", Today, lambda: _today(midnight))
+
+
+def _today(midnight: datetime) -> Today:
+    ended = Duel.objects.filter(state=JobState.SUCCEEDED, ended_at__gte=midnight)
+    counts = F("player_1_wins") + F("player_2_wins") + F("draws") + F("player_1_errors") + F("player_2_errors")
+    found = ended.aggregate(matches=Sum(counts))["matches"]
+    return Today(found or 0, User.objects.filter(last_login__gte=midnight, is_active=True).count())
