@@ -243,7 +243,8 @@ class Command(BaseCommand):
             for child in children:
                 child.stop(grace_seconds=POLL_SECONDS)
             give_back_running("The arena was stopped.")
-            for chore in CHORES:
+            # Rollouts have no queue here without an engine, and what clears up after them needs one.
+            for chore in (chore for chore in CHORES if {*chore.queues} & {*settings.QUEUES}):
                 chore()
 
     def _wait_for_site(self, children: list[Child], port: int) -> None:
