@@ -1,4 +1,4 @@
-"""What a person who comes back finds: each own agent with its rank, its last results, and who is just above it."""
+"""The overview of a person who comes back: own agents with rank and last results, and the next one above each."""
 
 from __future__ import annotations
 
