@@ -20,9 +20,8 @@ IDLE = timedelta(minutes=30)
 
 
 def sitting_get(public_id: UUID) -> Sitting:
-    """Return a sitting with what its page names. Raises Sitting.DoesNotExist."""
-    related = (*Sitting.RELATED, "origin__player_1__agent", "origin__player_2__agent", "origin__tournament")
-    return Sitting.objects.select_related(*related).get(public_id=public_id)
+    """Return a sitting with what its board names. Raises Sitting.DoesNotExist."""
+    return Sitting.objects.select_related(*Sitting.RELATED).get(public_id=public_id)
 
 
 def opening_of(sitting: Sitting) -> tuple[int, ...]:
@@ -55,6 +54,12 @@ def sittings_open(user: User) -> list[Sitting]:
     """Return a person's open sittings, newest first."""
     rows = Sitting.objects.filter(user=user, state__in=OPEN).select_related("submission__agent__environment")
     return list(rows.order_by("-pk"))
+
+
+def boards_changed() -> dict[str, str]:
+    """Return the state of every open sitting by its name in addresses: a text that differs after every change."""
+    rows = Sitting.objects.filter(state__in=OPEN).values_list("public_id", "persons_turn_at", "resigned_at")
+    return {str(name): f"{moved_at} {resigned_at}" for name, moved_at, resigned_at in rows}
 
 
 def opponents_of(user: User | None, environment: Environment, *, count: int) -> list[Submission]:

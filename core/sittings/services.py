@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -110,13 +111,16 @@ def sitting_player_move(*, sitting: Sitting, move: Move) -> None:
         held.update(persons_turn_at=Now())
 
 
-def sitting_await_person(*, sitting: Sitting, log: str) -> None:
-    """Leave the board until the person moves, or has been away for too long. Raises StaleJob."""
-    seen = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
-    job_await_person(job=sitting, until=seen + IDLE, log=log)
-    # A move that was stored before this could not wake a running job.
-    now = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
-    if now != seen:
+def sitting_await_person(*, sitting: Sitting, step: int, valid: Sequence[int], log: str) -> None:
+    """Leave the board until the person moves, or has been away for too long. Raises StaleJob.
+
+    step: in which they are to move. valid: what they may play.
+    """
+    rows = Sitting.objects.filter(pk=sitting.pk)
+    job_await_person(job=sitting, until=rows.values_list("persons_turn_at", flat=True).get() + IDLE, log=log)
+    # What a person did before this could not wake a running job.
+    made = SittingMove.objects.filter(sitting=sitting, step=step, seat=sitting.persons_seat, action__in=valid)
+    if made.exists() or rows.exclude(resigned_at=None).exists():
         job_wake(job=sitting)
 
 

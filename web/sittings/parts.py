@@ -6,6 +6,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.utils import timezone
 
 from arena_kit.environment.choices import picture_size
 from core.jobs.waits import Wait, wait_of
@@ -17,6 +18,10 @@ from web.sittings.seen import Seen, seen_of
 SEATED = "sittings"
 """The key in a visitor's session of the sittings that they have begun."""
 KEPT_IN_SESSION = 20
+LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 0.08, 2.0
+"""How soon a page without a stream of events looks again: at first at once, later more rarely."""
+WAIT_SECONDS = 3.0
+"""How long a reply may take before the page shows why."""
 STEPS = (1, 5, MOST_STEPS)
 """For how many steps a person may choose where both sides move at once."""
 
@@ -26,7 +31,8 @@ class Board:
     """The state of an open sitting for one reader.
 
     step: the current one, counted from 0 after the opening. picture: a data URL; empty where something is hidden.
-    moves: (seat, sentence) of each step, the last one first. wait: why no worker is at the board.
+    moves: (seat, sentence) of each step, the last one first. waited_seconds: since the last move. wait: why the reply
+    takes so long.
     """
 
     sitting: Sitting
@@ -41,6 +47,7 @@ class Board:
     is_over: bool
     is_simultaneous: bool
     is_hidden: bool
+    waited_seconds: float
     wait: Wait | None
 
     @property
@@ -51,6 +58,11 @@ class Board:
     def is_live(self) -> bool:
         """Return whether the page reloads by itself: something may happen without its reader."""
         return not (self.is_seated and self.is_persons_turn)
+
+    @property
+    def look_ms(self) -> int:
+        """Return after how many milliseconds a page without a stream of events looks again."""
+        return round(1000 * min(max(self.waited_seconds / 4, LEAST_LOOK_SECONDS), MOST_LOOK_SECONDS))
 
     @property
     def announcement(self) -> str:
@@ -86,6 +98,7 @@ def board_of(request: HttpRequest, sitting: Sitting) -> Board:
     seated = is_seated(request, sitting)
     seen = seen_of(sitting, is_seated=seated)
     svg, state = seen.svg, seen.state
+    waited = (timezone.now() - sitting.persons_turn_at).total_seconds()
     return Board(
         sitting=sitting,
         step=len(state.steps),
@@ -99,7 +112,8 @@ def board_of(request: HttpRequest, sitting: Sitting) -> Board:
         is_over=state.is_over,
         is_simultaneous=len(state.to_move) > 1,
         is_hidden=seen.is_hidden,
-        wait=None if seen.is_turn else wait_of(sitting),
+        waited_seconds=waited,
+        wait=None if seen.is_turn or waited < WAIT_SECONDS else wait_of(sitting),
     )
 
 

@@ -28,10 +28,13 @@ from web.site.refusals import explained, said
 from web.site.replays import form_of, match_response
 from web.site.requests import account_of, viewer_of, whole_number
 from web.sittings.parts import board_of, is_seated, seat_remember
+from web.watching.parts import events_address
 
 SHOWN = 6
 """How many agents of a game the page lists."""
 SEATS = {"first": 0, "second": 1}
+CHANGING = ("state", "not_before", "error_code", "lease_expires_at", "persons_turn_at", "resigned_at")
+"""The fields of an open sitting that may differ after a move."""
 
 
 def play(request: HttpRequest) -> HttpResponse:
@@ -95,7 +98,8 @@ def move(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     except Refused as refused:
         refusal = str(refused)
     if request.headers.get("HX-Target") == "board":
-        return _board(request, _get(public_id), is_part=True, refusal=refusal)
+        row.refresh_from_db(fields=CHANGING)
+        return _board(request, row, is_part=True, refusal=refusal)
     if refusal:
         messages.error(request, refusal)
     return redirect("web:sitting", public_id)
@@ -143,7 +147,7 @@ def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = 
         return HttpResponse(headers={"HX-Refresh": "true"})
     page = reverse("web:sitting", args=[row.public_id])
     context = {"sitting": row, "board": board_of(request, row), "page": page, "refusal": refusal}
-    context["steps"] = max(1, _number(request, "steps"))
+    context |= {"steps": max(1, _number(request, "steps")), "events": events_address(f"sittings/{row.public_id}")}
     response = render(request, "web/sittings/board.html" if is_part else "web/sittings/sitting.html", context)
     # The page depends on who looks and when, so no cache keeps it.
     response["Cache-Control"] = "private, no-store"
