@@ -86,6 +86,9 @@ def test_a_visitor_plays_a_whole_match_and_shares_it(agent: Submission, client: 
     assert not LedgerEntry.objects.exists()
     stranger = Client()
     assertContains(stranger.get(page), "A visitor wins")
+    # The person reads of themselves as during the match.
+    assertContains(client.get(page), "You win")
+    assert "You played" in client.get(f"{page}frames.json").json()["frames"][1]["caption"]
     assert len(stranger.get(f"{page}frames.json").json()["frames"]) == 6
     assert stranger.get(f"{page}replay.json").json()
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from arena_kit.environment.choices import picture_size
+from core.duels.replays import Names, sitting_names
 from core.jobs.waits import Wait, wait_of
 from core.models import Sitting, User
 from core.sittings.services import MOST_STEPS
@@ -31,7 +32,7 @@ class Board:
     """The state of an open sitting for one reader.
 
     step: the current one, counted from 0 after the opening. picture: a data URL; empty where something is hidden.
-    moves: (seat, sentence) of each step, the last one first. waited_seconds: since the last move. wait: why the reply
+    moves: (player, sentence) of each step, the last one first. waited_seconds: since the last move. wait: why the reply
     takes so long.
     """
 
@@ -105,7 +106,7 @@ def board_of(request: HttpRequest, sitting: Sitting) -> Board:
         picture=f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" if svg else "",
         size=picture_size(svg),
         text=seen.text,
-        moves=_sentences(seen, sitting, "You" if seated else sitting.persons_name),
+        moves=_sentences(seen, sitting_names(sitting, is_own=seated), sitting.seats),
         offer=offer_of(seen.choices, request.GET.get("first", "")),
         is_seated=seated,
         is_persons_turn=seen.is_turn,
@@ -117,11 +118,10 @@ def board_of(request: HttpRequest, sitting: Sitting) -> Board:
     )
 
 
-def _sentences(seen: Seen, sitting: Sitting, person: str) -> tuple[tuple[int, str], ...]:
-    """Return (seat, sentence) of each step, the last one first, in the words of recorded matches."""
-    names = (person, str(sitting.submission))
+def _sentences(seen: Seen, names: Names, seats: tuple[int, ...]) -> tuple[tuple[int, str], ...]:
+    """Return (player, sentence) of each step, the last one first, in the words of recorded matches."""
     lines = [
-        (moves[0].seat, "; ".join(f"{names[sitting.seats[move.seat]]} played {move.words}" for move in moves))
+        (seats[moves[0].seat], "; ".join(f"{names[seats[move.seat]]} played {move.words}" for move in moves))
         for moves in seen.moves
     ]
     return tuple(reversed(lines))

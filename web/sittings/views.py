@@ -132,7 +132,7 @@ def opponents(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 def sitting_frames(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     """Return all states of a finished sitting as JSON."""
     row = _get(public_id)
-    return frames(request, row, 1, sitting_names(row))
+    return frames(request, row, 1, sitting_names(row, is_own=is_seated(request, row)))
 
 
 @explained
@@ -156,7 +156,7 @@ def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = 
 
 def _finished(request: HttpRequest, row: Sitting) -> HttpResponse:
     record, _ = match_get(row, 1)
-    agent = row.submission.agent
+    agent, is_own = row.submission.agent, is_seated(request, row)
     context = {
         "crumbs": [
             (reverse("web:environment", args=[agent.environment.slug]), agent.environment.name),
@@ -164,13 +164,13 @@ def _finished(request: HttpRequest, row: Sitting) -> HttpResponse:
         ],
         "can_see_trace": agent_source_visible(agent, viewer_of(request)),
         "sitting": row,
-        "is_own": is_seated(request, row),
+        "is_own": is_own,
     }
     addresses = MatchAddresses(
         reverse("web:sitting_frames", args=[row.public_id]),
         {form.value: reverse("web:sitting_replay", args=[row.public_id, form.value]) for form in ReplayForm},
     )
-    return viewer(request, row, record, 1, sitting_names(row), addresses, context)
+    return viewer(request, row, record, 1, sitting_names(row, is_own=is_own), addresses, context)
 
 
 def _get(public_id: UUID) -> Sitting:
