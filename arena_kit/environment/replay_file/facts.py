@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from arena_kit.environment.episodes import EpisodeRecord
@@ -82,6 +82,11 @@ def ending(record: Played, names: tuple[str, ...]) -> str:
     if record.outcome is Outcome.DRAW:
         return "Draw"
     return does(names[0] if record.outcome is Outcome.PLAYER_1 else names[1], "win")
+
+
+def in_one_sentence(parts: Iterable[str]) -> str:
+    """Return what players do at the same time, as one sentence."""
+    return "; ".join(parts).replace(f"; {YOU} ", f"; {YOU.lower()} ")
 
 
 def does(name: str, verb: str) -> str:

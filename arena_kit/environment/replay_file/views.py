@@ -14,7 +14,16 @@ from arena_kit.environment.move_times import MoveTimes
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Frame
 from arena_kit.environment.records import MatchRecord, Outcome
 from arena_kit.environment.replay import ReplayStep
-from arena_kit.environment.replay_file.facts import YOU, Played, does, ending, scores_of, seats_of, states
+from arena_kit.environment.replay_file.facts import (
+    YOU,
+    Played,
+    does,
+    ending,
+    in_one_sentence,
+    scores_of,
+    seats_of,
+    states,
+)
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.environment.svg import in_colours_of_players
 from arena_kit.environment.words import move_in_words
@@ -171,7 +180,7 @@ def _caption(record: Played, names: tuple[str, ...], step: ReplayStep, ply: int,
     if step.is_opening:
         told = [(names[step.seats[seat]], words) for seat, words in moves]
         return "; ".join(f"Opening for {'you' if name == YOU else name}: {words}" for name, words in told)
-    return "; ".join(f"{names[step.seats[seat]]} played {words}" for seat, words in moves)
+    return in_one_sentence(f"{names[step.seats[seat]]} played {words}" for seat, words in moves)
 
 
 def seat_views(record: Played, names: tuple[str, ...]) -> list[SeatView]:

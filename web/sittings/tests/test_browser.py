@@ -55,13 +55,15 @@ def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, gam
 def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> None:
     page.goto(game)
     page.locator("#sit .button").click()
+    expect(page.locator(".request")).to_contain_text("Choose a cell for the piece in hand")
     page.locator(".on-board a").nth(5).click()
     expect(page.locator(".chosen-first")).to_contain_text("Cell b2")
+    expect(page.locator(".request")).to_have_text("Choose the piece that anna v1 must place.")
     # Another cell may be chosen instead, in the picture or by its key after the choice is taken back.
-    page.get_by_role("link", name="change it").click()
+    page.get_by_role("link", name="Choose again").click()
     expect(page.locator(".chosen-first")).to_have_count(0)
     expect(page.locator("#seat")).to_be_focused()
-    page.keyboard.press("a")
+    page.keyboard.press("d")
     expect(page.locator(".chosen-first")).to_contain_text("Cell c3")
     page.get_by_role("button", name="small light solid square").click()
     expect(page.locator(".made li")).to_have_count(1)
