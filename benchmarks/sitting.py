@@ -1,9 +1,8 @@
 """How long people wait for the reply of an agent, at many boards of a demo with one worker while an edition is played.
 
-A demo is started in a folder of its own: the site, one worker for duels, the process for people and that of live
-events, on SQLite. People with accounts sit down against an agent, think for a while, move, and follow the board as the
-page does: by its stream of events, or by looking as often as the page would. A wait is the time from the click until
-the page offers the next move, less what the agent itself has thought.
+A demo runs in a folder of its own, on SQLite. People sit down against an agent, think for a while, move, and follow the
+board as the page does: by its stream of events, or by looking as often as the page would. A wait is the time from the
+click until the page offers the next move; the agent's own milliseconds are in it.
 """
 
 from __future__ import annotations
@@ -31,46 +30,34 @@ PEOPLE = """
 from django.test import Client
 from core.models import User
 for number in range({count}):
-    user, _ = User.objects.get_or_create(username=f"person-{{number}}", email=f"person-{{number}}@arena.example")
+    user = User.objects.create(username=f"person-{{number}}", email=f"person-{{number}}@arena.example")
     client = Client()
     client.force_login(user)
     print("cookie", client.cookies["sessionid"].value)
 """
-THOUGHT = """
-from core.duels.selectors import match_get
-from core.models import Sitting
-for sitting in Sitting.objects.all():
-    times = [move.seconds for move in sitting.moves.order_by("step") if move.seat != sitting.persons_seat]
-    if sitting.records:
-        times = [ms / 1000 for ms in match_get(sitting, 1)[0].move_ms[1]]
-    for number, seconds in enumerate(times):
-        print("thought", sitting.public_id, number, seconds)
-"""
-MATCHES = """
+STATE = """
 from django.db.models import Sum
-from core.models import Duel
+from core.duels.challenge_selectors import active_version
+from core.models import Agent, Duel
+agent = Agent.objects.filter(name="minimax", environment__slug="connect-four").first()
+print("ready", agent is not None and active_version(agent) is not None)
 print("matches", Duel.objects.aggregate(done=Sum("matches_done"))["done"] or 0)
 """
-READY = """
-from core.duels.challenge_selectors import active_version
-from core.models import Agent
-agent = Agent.objects.filter(name="{name}", environment__slug="connect-four").first()
-print("ready", agent is not None and active_version(agent) is not None)
-"""
+AGENT = "/environments/connect-four/agents/minimax/"
 MEDIAN_MS, P95_MS = 150, 500
 """The longest waits that are good enough."""
 Report = dict[str, Any]
 
 
 class Person(threading.Thread):
-    """One person at boards of one agent. waits: seconds from the click, by the board and the number of the reply."""
+    """One person at boards of one agent. waits: seconds from each click to the next move."""
 
-    def __init__(self, port: int, agent: str, cookie: str, until: float, number: int) -> None:
+    def __init__(self, port: int, cookie: str, until: float, number: int) -> None:
         super().__init__(daemon=True)
-        self._site, self._agent = HTTPConnection("127.0.0.1", port, timeout=60), agent
-        self._cookie, self._until, self._random = cookie, until, random.Random(number)
+        self._site = HTTPConnection("127.0.0.1", port, timeout=60)
+        self._cookie, self._until, self._random = f"sessionid={cookie}", until, random.Random(number)
         self._events: Any = None
-        self.waits: dict[tuple[str, int], float] = {}
+        self.waits: list[float] = []
 
     def run(self) -> None:
         while time.monotonic() < self._until:
@@ -78,53 +65,50 @@ class Person(threading.Thread):
                 self._play()
 
     def _play(self) -> None:
-        page = self._ask("GET", self._agent)
-        _, path = self._ask("POST", f"{self._agent}sit/", {"seat": "first", **self._token(page[0])})
-        board, name = self._ask("GET", path)[0], path.split("/")[2]
-        found = re.search(r'data-events="([^"]+)"', board)
-        self._events = None if found is None else self._follow(urlsplit(found[1]))
+        page = self._ask("GET", AGENT)[0]
+        path = self._ask("POST", f"{AGENT}sit/", {"seat": "first", **_token(page)})[1]
+        board = self._ask("GET", path)[0]
+        self._events = _stream(found[1]) if (found := re.search(r'data-events="([^"]+)"', board)) else None
         while time.monotonic() < self._until and (actions := re.findall(r'name="action" value="(\d+)"', board)):
             time.sleep(self._random.uniform(1.0, 4.0))
             (step,) = re.findall(r'name="step" value="(\d+)"', board)
             clicked = time.monotonic()
-            move = {"step": step, "action": self._random.choice(actions), **self._token(board)}
-            board = self._ask("POST", f"{path}move/", move)[0]
+            move = {"step": step, "action": self._random.choice(actions), **_token(board)}
+            board = self._ask("POST", f"{path}move/", move, target="board")[0]
             while board and 'name="action"' not in board:
                 self._wait(board)
-                board = self._ask("GET", path)[0]
+                board = self._ask("GET", path, target="board")[0]
             if board:
-                self.waits[name, int(step) // 2] = time.monotonic() - clicked
+                self.waits.append(time.monotonic() - clicked)
 
     def _wait(self, board: str) -> None:
         """Wait as the page does until it asks again."""
-        if self._events is not None:
-            while not (line := self._events.readline()).startswith(b"event: ") and line:
-                pass
-            return
-        pause = re.search(r"(?:every |delay:)(\d+)ms", board)
-        time.sleep(int(pause[1]) / 1000 if pause else 2.0)
+        if self._events is None:
+            pause = re.search(r"(?:every |delay:)(\d+)ms", board)
+            time.sleep(int(pause[1]) / 1000 if pause else 2.0)
+        while self._events and (line := self._events.readline()) and not line.startswith(b"event: "):
+            pass
 
-    def _follow(self, address: Any) -> Any:
-        connection = HTTPConnection(address.netloc, timeout=60)
-        connection.request("GET", address.path)
-        return connection.getresponse()
-
-    def _token(self, page: str) -> dict[str, str]:
-        return {"csrfmiddlewaretoken": re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[0]}
-
-    def _ask(self, method: str, path: str, form: Mapping[str, str] | None = None) -> tuple[str, str]:
-        """Return the board, empty when the match is over, and where a redirect leads."""
-        headers = {"Cookie": self._cookie, "Content-Type": "application/x-www-form-urlencoded", "HX-Request": "true"}
-        if path.startswith("/sittings/") and (method == "POST" or self._events is not None):
-            headers["HX-Target"] = "board"
+    def _ask(self, method: str, path: str, form: Mapping[str, str] | None = None, target: str = "") -> tuple[str, str]:
+        """Return the page, empty when the match is over, and where a redirect leads."""
+        headers = {"Cookie": self._cookie, "Content-Type": "application/x-www-form-urlencoded", "HX-Target": target}
         self._site.request(method, path, urlencode(form or {}), headers)
         answer = self._site.getresponse()
-        text, cookie = answer.read().decode(), answer.getheader("Set-Cookie", "")
+        text = "" if answer.getheader("HX-Refresh") else answer.read().decode()
         self._site.close()  # the site ends idle connections, and so does a browser
-        if "csrftoken=" in cookie:
-            token = cookie[cookie.index("csrftoken=") :].partition(";")[0]
-            self._cookie = f"{self._cookie.partition('; csrftoken')[0]}; {token}"
-        return "" if answer.getheader("HX-Refresh") else text, answer.getheader("Location", "")
+        if token := re.search(r"csrftoken=\w+", answer.getheader("Set-Cookie", "")):
+            self._cookie = f"{self._cookie.partition('; ')[0]}; {token[0]}"
+        return text, answer.getheader("Location", "")
+
+
+def _token(page: str) -> dict[str, str]:
+    return {"csrfmiddlewaretoken": re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[0]}
+
+
+def _stream(address: str) -> Any:
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=60)
+    connection.request("GET", urlsplit(address).path)
+    return connection.getresponse()
 
 
 @contextmanager
@@ -151,39 +135,32 @@ def run(options: argparse.Namespace) -> Report:
             return [line.split() for line in done.stdout.splitlines()]
 
         say("waiting for the agent")
-        while ["ready", "True"] not in shell(READY.format(name=options.agent)):
+        while ["ready", "True"] not in shell(STATE):
             time.sleep(2.0)
         cookies = [words[1] for words in shell(PEOPLE.format(count=options.people)) if words[0] == "cookie"]
-        before, until = shell(MATCHES), time.monotonic() + options.seconds
-        agent = f"/environments/connect-four/agents/{options.agent}/"
-        people = [
-            Person(options.port, agent, f"sessionid={cookie}", until, number) for number, cookie in enumerate(cookies)
-        ]
+        before, until = shell(STATE), time.monotonic() + options.seconds
+        people = [Person(options.port, cookie, until, number) for number, cookie in enumerate(cookies)]
         for person in people:
             person.start()
         say(f"{len(people)} people play")
         time.sleep(options.seconds)
-        after = shell(MATCHES)
-        thought = {(name, int(number)): float(seconds) for _, name, number, seconds in shell(THOUGHT)}
+        after = shell(STATE)
         say("")
-    waits = [(wait, thought.get(reply)) for person in people for reply, wait in list(person.waits.items())]
-    found = sorted(wait - seconds for wait, seconds in waits if seconds is not None)
+    waits = sorted(wait for person in people for wait in person.waits)
     return {
-        "replies": len(found),
-        "median_ms": round(1000 * statistics.median(found)) if found else None,
-        "p95_ms": round(1000 * found[int(0.95 * len(found))]) if found else None,
-        "thinking_ms": round(1000 * statistics.median(thought.values())) if thought else None,
+        "replies": len(waits),
+        "median_ms": round(1000 * statistics.median(waits)) if waits else None,
+        "p95_ms": round(1000 * waits[int(0.95 * len(waits))]) if waits else None,
         "rated_matches": int(after[-1][1]) - int(before[-1][1]),
     }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the figures and, if asked, write JSON; return 1 if a person has waited too long."""
+    """Measure, print the figures and, if asked, write JSON; return 1 if people have waited too long."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sitting", description=__doc__)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
     parser.add_argument("--people", type=int, default=20, help="at a board each (default 20)")
     parser.add_argument("--seconds", type=float, default=60.0, help="of play (default 60)")
-    parser.add_argument("--agent", default="minimax", help="a shipped agent of Connect Four (default minimax)")
     parser.add_argument("--port", type=int, default=8765, help="of the demo (default 8765)")
     parser.add_argument("--tree", type=Path, default=ROOT, help="of another version, to compare with")
     options = parser.parse_args(arguments)

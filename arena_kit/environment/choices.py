@@ -27,7 +27,8 @@ class Part:
 
     word: tells it from others, in addresses. name: for people. key: the key that chooses it, as browsers name keys;
     empty without one. area: its place in the picture, if it has one. request: what the person is to choose, with
-    OPPONENT for the other side's name. picture: an SVG of what is chosen.
+    OPPONENT for the other side's name. picture: an SVG of what is chosen. is_rest: whether a person who holds no key
+    plays it in real time, where both sides move at once.
     """
 
     word: str
@@ -36,6 +37,7 @@ class Part:
     area: Area | None = None
     request: str = ""
     picture: str = ""
+    is_rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -102,10 +102,19 @@ def people_record(agent: Agent) -> PeopleRecord:
     )
 
 
-def boards_changed() -> dict[str, str]:
-    """Return the state of every open sitting by its name in addresses: a text that differs after every change."""
-    rows = Sitting.objects.filter(state__in=OPEN).values_list("public_id", "persons_turn_at", "resigned_at")
-    return {str(name): f"{moved_at} {resigned_at}" for name, moved_at, resigned_at in rows}
+def boards_changed(before: Mapping[str, str]) -> dict[str, str]:
+    """Return the state of every open sitting by its name in addresses: a text that differs after every reply.
+
+    before: the last such states. A board whose agent thinks keeps its own: the person has seen what they played.
+    """
+    rows = Sitting.objects.filter(state__in=OPEN)
+    found: dict[str, str] = {}
+    for name, not_before, moved_at, resigned_at in rows.values_list(
+        "public_id", "not_before", "persons_turn_at", "resigned_at"
+    ):
+        thinks = not_before is None and resigned_at is None
+        found[str(name)] = before.get(str(name), "") if thinks else f"{moved_at} {resigned_at}"
+    return found
 
 
 def opponents_of(user: User | None, environment: Environment, *, count: int) -> list[Submission]:

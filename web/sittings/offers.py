@@ -27,7 +27,7 @@ class Spot:
 class Option:
     """One thing to choose. action: the action that it plays; None if it is the first of two decisions.
 
-    word: names that decision in the page's address. picture: a data URL; empty without one.
+    word: names that decision in the page's address. picture: a data URL; empty without one. is_rest: as in a Part.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Option:
     action: int | None = None
     word: str = ""
     picture: str = ""
+    is_rest: bool = False
 
     @property
     def shown_key(self) -> str:
@@ -94,4 +95,5 @@ def picture_address(svg: str) -> str:
 
 
 def _option(part: Part, action: int | None = None) -> Option:
-    return Option(part.name, part.key, Spot.of(part.area), action, part.word, picture_address(part.picture))
+    picture = picture_address(part.picture)
+    return Option(part.name, part.key, Spot.of(part.area), action, part.word, picture, part.is_rest)

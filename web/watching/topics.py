@@ -53,7 +53,7 @@ def look(topic: str) -> Told | None:
 def _sitting(public_id: str) -> Told:
     """Return when a board changed last: its content depends on the reader, whose page loads it."""
     if public_id not in _boards.changed or time.monotonic() - _boards.read_at > BOARDS_SECONDS:
-        _boards.changed, _boards.read_at = boards_changed(), time.monotonic()
+        _boards.changed, _boards.read_at = boards_changed(_boards.changed), time.monotonic()
     changed = _boards.changed.get(public_id)
     return Told({}, changed or "", is_over=changed is None)
 

@@ -70,6 +70,29 @@ def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> No
     assert SittingMove.objects.get().action == 16 * 10
 
 
+@pytest.mark.parametrize("game", ["pong"], indirect=True)
+def test_a_held_key_counts_in_real_time_and_none_is_at_rest(page: Page, game: str) -> None:
+    page.goto(game)
+    page.locator("#sit .button").click()
+    # The agent's answers are there before the person's, as from a worker that is quick.
+    for step in range(200):
+        answer(step, 1)
+    # Without real time a choice is played once, and a choice of steps by the pointer leaves the keys to the board.
+    page.get_by_text("10", exact=True).click()
+    expect(page.locator("#seat")).to_be_focused()
+    page.get_by_label("Real time").check()
+    page.keyboard.down("ArrowDown")
+    page.locator(".made li").nth(4).wait_for()
+    page.keyboard.up("ArrowDown")
+    page.locator(".made li").nth(page.locator(".made li").count() + 2).wait_for()
+    page.get_by_label("Real time").uncheck()
+    chosen = list(SittingMove.objects.filter(seat=0).order_by("step").values_list("action", flat=True))
+    assert 2 in chosen
+    assert chosen[-1] == 1
+    # One step at a time, in order and without a gap.
+    assert list(SittingMove.objects.filter(seat=0).values_list("step", flat=True)) == list(range(len(chosen)))
+
+
 def test_forms_are_enough_without_javascript(game: str, live_server: LiveServer, chromium: Browser) -> None:
     with chromium.new_context(base_url=live_server.url, java_script_enabled=False) as context:
         page = context.new_page()

@@ -292,18 +292,20 @@ def test_more_topics_than_it_can_follow_are_refused() -> None:
     assert asyncio.run(scene()) == 503
 
 
-def test_the_board_of_a_person_is_told_of_at_every_move_and_until_it_is_over(duel: Duel) -> None:
+def test_the_board_of_a_person_is_told_of_at_every_reply_and_until_it_is_over(duel: Duel) -> None:
     board = factories.sitting(duel.player_1, JobState.QUEUED)
     topic = f"sittings/{board.public_id}"
-    before = look(topic)
-    Sitting.objects.update(persons_turn_at=timezone.now())
-    time.sleep(BOARDS_SECONDS)
-    after = look(topic)
-    assert before is not None
-    assert after is not None
+    # The agent thinks, answers, and thinks again.
+    told = []
+    for not_before in (None, timezone.now(), None):
+        Sitting.objects.update(persons_turn_at=timezone.now(), not_before=not_before)
+        time.sleep(BOARDS_SECONDS)
+        told.append(look(topic))
+    thinks, replied, again = (one.progress for one in told if one is not None)
+    assert thinks == ""
+    assert replied == again != ""
     # What is told is no content, which depends on the reader.
-    assert (before.parts, before.is_over, after.is_over) == ({}, False, False)
-    assert before.progress != after.progress
+    assert [one.parts for one in told if one is not None] == [{}, {}, {}]
     Sitting.objects.all().delete()
     time.sleep(BOARDS_SECONDS)
     assert look(topic) == Told({}, is_over=True)
