@@ -78,6 +78,15 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
     page, embed, card = (reverse(f"web:{name}", args=arguments) for name in ("match", "embedded_match", "match_card"))
     width, height = FRAME_SIZE
     said = f"{row.environment.name}, match {record.number} of {count}: {ending(record, names)}."
+    snippet = (
+        f'<iframe src="{escape(absolute(embed))}" title="{escape(title)}" width="{width}" height="{height}" '
+        'loading="lazy"></iframe>'
+    )
+    return Sharing(page, embed, snippet, preview_tags(title, said, page, card))
+
+
+def preview_tags(title: str, said: str, page: str, card: str) -> tuple[tuple[str, str], ...]:
+    """Return what other sites show for a link to a match. said: what happened in it. page, card: paths."""
     tags = {
         "og:type": "website",
         "og:site_name": settings.SITE_NAME,
@@ -91,8 +100,4 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
         "og:image:alt": f"The last position. {said}",
         "twitter:card": "summary_large_image",
     }
-    snippet = (
-        f'<iframe src="{escape(absolute(embed))}" title="{escape(title)}" width="{width}" height="{height}" '
-        'loading="lazy"></iframe>'
-    )
-    return Sharing(page, embed, snippet, tuple((name, plain_line(value)) for name, value in tags.items()))
+    return tuple((name, plain_line(value)) for name, value in tags.items())

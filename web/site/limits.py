@@ -12,6 +12,7 @@ from core.errors import QuotaExceeded, Refused
 from web.site.numbers import duration
 from web.site.throttling import (
     AccountThrottle,
+    BoardThrottle,
     ChangeThrottle,
     CodeAccountThrottle,
     LeaderboardThrottle,
@@ -72,10 +73,13 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:go_on_sit": (ReplayThrottle,),
     "web:go_on_play": (ReplayThrottle,),
     "web:agent_opponents": (ChangeThrottle,),
-    "web:sitting": (ReplayThrottle,),
-    "web:sitting_move": (ReplayThrottle,),
+    "web:invitation": (ReplayThrottle,),
+    "web:sitting": (BoardThrottle,),
+    "web:sitting_move": (BoardThrottle,),
+    "web:sitting_help": (BoardThrottle,),
     "web:sitting_frames": (ReplayThrottle,),
     "web:sitting_replay": (ReplayFileThrottle,),
+    "web:sitting_card": (ReplayFileThrottle,),
     "web:match": (ReplayThrottle,),
     "web:match_frames": (ReplayThrottle,),
     "web:match_analysis": (ReplayThrottle,),

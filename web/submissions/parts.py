@@ -19,6 +19,7 @@ from core.people.quota_selectors import quota_limit, quota_list
 from core.people.rights import may
 from core.ratings.history import rating_history
 from core.sittings.permissions import sitting_obstacle
+from core.sittings.selectors import people_record
 from core.submissions.selectors import agent_source_visible, version_list
 from core.tournaments.results import Viewer
 from web.people.quota_parts import QuotaLine, lines
@@ -115,6 +116,7 @@ def sitting_part(agent: Agent, playing: Submission | None, viewer: User | Anonym
     return {
         "sitting_obstacle": sitting_obstacle(agent, playing, user),
         "opponents": Opponents.choices,
+        "people": people_record(agent),
     }
 
 

@@ -186,9 +186,13 @@ GET    /environments/{slug}/seasons/{season}/                        200 200 200
 GET    /environments/{slug}/challenges/                              302 302 302 302
 POST   /environments/{slug}/challenges/                              302 302 302 302
 GET    /play/                                                       200 200 200 200
+GET    /play/{agent}/                                               200 200 200 200
 GET    /sittings/{sitting}/                                         200 200 200 200
 GET    /sittings/{sitting}/move/                                    405 405 405 405
 POST   /sittings/{sitting}/move/                                    403 302 403 403
+GET    /sittings/{sitting}/help/                                    405 405 405 405
+POST   /sittings/{sitting}/help/                                    403 200 403 403
+GET    /sittings/{sitting}/card.png                                 409 409 409 409
 GET    /sittings/{sitting}/resign/                                  405 405 405 405
 POST   /sittings/{sitting}/resign/                                  403 302 403 403
 GET    /sittings/{sitting}/frames.json                              409 409 409 409
