@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from core.duels.analyses import analysis_request
+from core.duels.analyses import analysis_request, is_analysable
+from core.duels.losses import clearest_loss
 from core.duels.replays import duel_names
-from core.duels.selectors import match_get
+from core.duels.selectors import match_get, spec_get
 from core.errors import Refused
 from core.models import User
 from web.analyses.parts import analysis_view
@@ -30,6 +31,27 @@ def analyse(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase
         analysis_request(user=request.user, duel=row, number=number)
     except Refused as refused:
         messages.error(request, str(refused))
+    return redirect(f"{reverse('web:match', args=[duel_id, number])}#analysis")
+
+
+@require_POST
+@login_required
+@explained
+def why(request: HttpRequest, duel_id: int, player: int) -> HttpResponseBase:
+    """Lead to the clearest match that player 1 or 2 has lost, and ask for its analysis."""
+    row = get_duel(request, duel_id)
+    assert isinstance(request.user, User)
+    if player not in (1, 2):
+        raise Http404("A duel has player 1 and player 2.")
+    number = clearest_loss(row, player - 1)
+    if number is None:
+        messages.info(request, "It has lost no match of this duel.")
+        return redirect("web:duel", duel_id)
+    if is_analysable(spec_get(row)):
+        try:
+            analysis_request(user=request.user, duel=row, number=number)
+        except Refused as refused:
+            messages.error(request, str(refused))
     return redirect(f"{reverse('web:match', args=[duel_id, number])}#analysis")
 
 

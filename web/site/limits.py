@@ -84,6 +84,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:match_frames": (ReplayThrottle,),
     "web:match_analysis": (ReplayThrottle,),
     "web:match_analyse": (ChangeThrottle,),
+    "web:duel_why": (ChangeThrottle,),
     "web:validation_match": (ReplayThrottle,),
     "web:validation_frames": (ReplayThrottle,),
     "web:match_replay": (ReplayFileThrottle,),

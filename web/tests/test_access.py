@@ -307,6 +307,8 @@ GET    /duels/{duel}/matches/3/frames.json                           200 200 200
 GET    /duels/{duel}/matches/3/analysis/                             200 200 200 200
 GET    /duels/{duel}/matches/3/analyse/                              405 405 405 405
 POST   /duels/{duel}/matches/3/analyse/                              302 302 302 302
+GET    /duels/{duel}/why/1/                                         405 405 405 405
+POST   /duels/{duel}/why/1/                                         302 302 302 302
 GET    /duels/{duel}/matches/3/playouts/                             200 200 200 200
 GET    /duels/{duel}/matches/3/playouts/new/                         302 200 200 200
 POST   /duels/{duel}/matches/3/playouts/new/                         302 422 422 422

@@ -82,6 +82,7 @@ NOT_READ = {
         "agent_describe",
         "agent_play",
         "match_analyse",
+        "duel_why",
         "agent_rest",
         "agent_opponents",
         "version_test",

@@ -166,7 +166,7 @@ def test_who_comes_back_finds_own_agents_with_rank_results_and_the_next_one_abov
     assert (first.above.submission, first.gap) == (rival, 20)
     assert (second.agent, second.standing) == (waiting.agent, None)
     html = " ".join(page.content.decode().split())
-    assert "Lost to rival v1" in html
+    assert '#matches">rival v1</a></span> <button class="small ghost" type="submit">Why?' in html
     assert 'name="opponent" value="rival"' in html
     assert "Let your agents play." not in html
     stranger = visit(None).get("/").content.decode()
