@@ -61,6 +61,12 @@ def percent_points(difference: float) -> str:
 
 
 @register.filter
+def change(points: float) -> str:
+    """Write a change of a rating in whole points, with its sign: +12, −7, 0."""
+    return signed(round(points))
+
+
+@register.filter
 def margin(low: float, high: float) -> str:
     """Write half the width of a rating's interval: ± 28."""
     return f"± {(high - low) / 2:.0f}"
