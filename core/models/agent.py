@@ -140,6 +140,23 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         )
 
 
+def has_worked() -> models.Q:
+    """Return the condition for submissions that have worked once: validated, or scored where agents play alone.
+
+    An application needs a build only. Trials play for no agent, so they do not count.
+    """
+
+    def succeeded(kind: str) -> models.Exists:
+        jobs = apps.get_model("core", kind).objects.filter(submission=models.OuterRef("pk"), state="SUCCEEDED")
+        return models.Exists(jobs)
+
+    return models.Q(is_trial=False) & (
+        (models.Q(agent__environment__seats__gt=1) & models.Q(succeeded("Validation")))
+        | models.Q(succeeded("Evaluation"))
+        | (models.Q(agent__environment__kind="APP") & models.Q(succeeded("Build")))
+    )
+
+
 def latest_state(kind: str) -> models.Subquery:
     """Return the state of a submission's latest job of a kind, for a query of submissions."""
     jobs = apps.get_model("core", kind).objects.filter(submission=models.OuterRef("pk")).order_by("-pk")

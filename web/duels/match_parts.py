@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.facts import ending
-from arena_kit.environment.replay_file.views import seat_views
 from arena_kit.text import plain_line
 from core.duels.replays import Names, duel_names
 from core.links import absolute
@@ -64,7 +63,6 @@ def match_parts(record: MatchRecord, names: Names, *, trace: str) -> dict[str, A
         "names": names,
         "title": f"{names[0]} against {names[1]}",
         "ending": ending(record, names),
-        "seats": seat_views(record, names),
         "error": record.error.partition("\n")[0],
         "trace": trace,
     }

@@ -126,8 +126,8 @@ def test_pages_of_the_documentation_answer_with_their_contents(client: Client) -
 def test_a_search_finds_agents_people_environments_and_documentation(
     client: Client, cast: Cast, environment: Environment
 ) -> None:
-    factories.agent(cast.alice, environment, "Deep-Referee")
-    factories.agent(cast.bob, environment, "referee")
+    factories.ready(factories.agent(cast.alice, environment, "Deep-Referee"))
+    factories.ready(factories.agent(cast.bob, environment, "referee"))
     found = client.get("/search/?q=REFEREE")
     assert [agent.name for agent, _ in found.context["agents"]] == ["referee", "Deep-Referee"]
     assertContains(found, 'href="/docs/reference/referee/"')
