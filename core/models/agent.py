@@ -98,6 +98,20 @@ class Agent(models.Model):
         return self.quarantined_at is not None
 
 
+class FormerName(models.Model):
+    """A name that an agent had, so that its old address leads to the new one."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+")
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="former_names")
+    name = models.CharField(max_length=50)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("environment", Lower("name"), name="former_name_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.name}, now {self.agent}"
+
+
 def archive_name(submission: Submission | None, filename: str) -> str:
     """Return the storage name of an uploaded archive; nothing of the user's file name is kept."""
     return f"{ARCHIVES}/{uuid.uuid4()}.zip"

@@ -162,6 +162,8 @@ GET    /environments/{slug}/agents/{agent}/opponents/               405 405 405 
 POST   /environments/{slug}/agents/{agent}/opponents/               302 302 403 403
 GET    /environments/{slug}/agents/{agent}/description/             405 405 405 405
 POST   /environments/{slug}/agents/{agent}/description/             302 302 403 403
+GET    /environments/{slug}/agents/{agent}/name/                    405 405 405 405
+POST   /environments/{slug}/agents/{agent}/name/                    302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302 302
 POST   /environments/{slug}/agents/{agent}/versions/                 302 422 403 403
 GET    /environments/{slug}/agents/{agent}/versions/1/delete/        405 405 405 405

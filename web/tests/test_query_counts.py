@@ -80,6 +80,7 @@ NOT_READ = {
         "agent_create",
         "agent_random",
         "agent_describe",
+        "agent_rename",
         "agent_play",
         "match_analyse",
         "duel_why",
