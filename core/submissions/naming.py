@@ -49,7 +49,7 @@ def agent_once_named(environment_slug: str, name: str) -> Agent | None:
     """Return the agent that had a name, in any case."""
     rows = FormerName.objects.filter(environment__slug=environment_slug, name__iexact=name)
     found = rows.select_related("agent__environment").first()
-    return found and found.agent
+    return None if found is None else found.agent
 
 
 def agents_forget(*, owner: User) -> None:

@@ -43,7 +43,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "waiting_tasks": [card for card in waiting if card.environment.is_available],
         "missing_tasks": [card for card in waiting if not card.environment.is_available],
         "featured": featured.duels,
-        "hero": featured.hero,
+        "films": featured.films,
         "playing": running_duels()[:PLAYING_SHOWN],
         "running": tournament_running_list(None)[:RUNNING_SHOWN],
         "is_new": is_new,

@@ -104,7 +104,7 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     # The first of them without a forfeit plays beside the first words.
     assert f'data-frames="/duels/{first.pk}/matches/1/frames.json"' in page
     Duel.objects.filter(pk=first.pk).update(player_1_wins=9, player_1_errors=0, player_2_errors=1)
-    assert client.get("/").context["hero"] == other
+    assert client.get("/").context["films"][0].duel == other
     for player in players:
         factories.rating(player, 1500 + (player in (other.player_1, other.player_2)))
     # Close duels are those of players with a rating in the upper half.
