@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
 from core.duels.challenge_selectors import active_version
 from core.models import Agent
-from core.submissions.last_duels import last_duels
-from core.submissions.progress import agent_progress
+from core.submissions.last_duels import LastDuel, last_duels
+from core.submissions.progress import Progress, agent_progress
 from core.submissions.tries import agents_visible
+from core.tournaments.results import Viewer
 from web.site.fragments import render_page
 from web.site.requests import viewer_of
 from web.submissions.forms import FilesForm
 from web.submissions.parts import agent_parts, upload_quotas
-from web.submissions.standing_part import place_of
+from web.submissions.standing_part import Place, place_of
 
 FRAGMENTS = {"agent": "web/submissions/agent_body.html"}
+MOST_TIMES = 3
+"""How often a page is made again because something changed meanwhile, so that its parts would not agree."""
 
 
 def agent_page(
@@ -31,14 +35,23 @@ def agent_page(
     viewer = viewer_of(request)
     if row.owner_id != viewer.pk and not agents_visible(Agent.objects.filter(pk=row.pk), viewer).exists():
         raise Http404("There is no such agent in this environment.")
-    is_scored = row.environment.is_scored
-    place = place_of(row, None if is_scored else active_version(row))
-    last = [] if is_scored else last_duels(row, viewer)
-    # Before the page is made, so that what changes meanwhile gives the next answer.
-    progress = agent_progress(row, place.playing, place.rank, last, now=timezone.now())
-    if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == progress.stamp:
+    state = _state(row, viewer)
+    if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == state[-1].stamp:
         return HttpResponse(status=204)
-    context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
+    context: dict[str, Any] = {}
+    for _ in range(MOST_TIMES):
+        place, last, progress = state
+        context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
+        if not progress.is_moving or (state := _state(row, viewer))[-1].stamp == progress.stamp:
+            break
     if context["takes_versions"]:
         context["quotas"] = upload_quotas(row.owner, row.environment, form)
     return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
+
+
+def _state(row: Agent, viewer: Viewer) -> tuple[Place, list[LastDuel], Progress]:
+    """Return what the page shows first, and how far all is."""
+    is_scored = row.environment.is_scored
+    place = place_of(row, None if is_scored else active_version(row))
+    last = [] if is_scored else last_duels(row, viewer)
+    return place, last, agent_progress(row, place.playing, place.rank, last, now=timezone.now())

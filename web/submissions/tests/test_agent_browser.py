@@ -186,14 +186,14 @@ def test_what_its_reader_does_survives_what_the_page_brings(page: Page, owner: U
     top = page.locator("#v1").bounding_box()
     Build.objects.filter(pk=build.pk).update(log="step 1\nstep 2\nstep 3")
     expect(page.locator("#log-2")).to_contain_text("step 3")
-    expect(page.locator("#v1")).to_have_attribute("open", "")
-    expect(page.locator("#description")).to_be_focused()
-    page.keyboard.type("ence")
-    expect(page.locator("#description")).to_have_value("Half a sentence")
     now = page.locator("#v1").bounding_box()
     assert top is not None
     assert now is not None
     assert abs(now["y"] - top["y"]) < 3
+    expect(page.locator("#v1")).to_have_attribute("open", "")
+    expect(page.locator("#description")).to_be_focused()
+    page.keyboard.type("ence")
+    expect(page.locator("#description")).to_have_value("Half a sentence")
 
 
 def test_a_page_at_rest_asks_when_its_reader_comes_back(page: Page, owner: User, environment: Environment) -> None:
