@@ -30,6 +30,11 @@ class LastDuel:
         return found
 
     @property
+    def player(self) -> int:
+        """1 or 2."""
+        return SIDES.index(self.own) + 1
+
+    @property
     def won(self) -> int:
         return int(getattr(self.duel, f"{self.own}_wins") + getattr(self.duel, f"{self.other}_errors"))
 
