@@ -1,4 +1,4 @@
-"""The clearest loss in a duel, and the analyses of an edition's clearest losses for those who lost."""
+"""The typical loss in a duel, and the analyses of an edition's losses for those who lost."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ ACTIVE = timedelta(days=14)
 """Only owners who were logged in within this time are likely to look at an analysis."""
 
 
-def clearest_loss(duel: Duel, player: int) -> int | None:
-    """Return the number of the shortest match that a player (0 or 1) has lost by play, else by a fault; None without.
+def typical_loss(duel: Duel, player: int) -> int | None:
+    """Return the number of the match of middle length that a player (0 or 1) has lost by play, else by a fault.
 
-    Raises NotStored.
+    The shortest ones were mostly lost in the opening already, where no move of the player was to blame. None without a
+    lost match. Raises NotStored.
     """
     lost = (Outcome.PLAYER_2, Outcome.PLAYER_1)[player]
     with records_open(duel) as archive:
         index = [row for row in archive.index if row.outcome is lost]
-    found = min(index, key=lambda row: (row.fault is not Fault.NONE, row.moves, row.number), default=None)
-    return None if found is None else found.number
+    by_play = [row for row in index if row.fault is Fault.NONE] or index
+    by_length = sorted(by_play, key=lambda row: (row.moves, row.number))
+    return by_length[len(by_length) // 2].number if by_length else None
 
 
 def losses_analyse(tournament: Tournament) -> int:
-    """Put analyses of the clearest losses of an ended edition in line, one for each opponent; return how many.
+    """Put analyses of losses of an ended edition in line, one for each opponent; return how many.
 
     The worst results of an owner come first. Where the game has no solver, nothing is done.
     """
@@ -59,11 +61,11 @@ def losses_analyse(tournament: Tournament) -> int:
 
 
 def _analyse(duel: Duel, player: int) -> bool:
-    """Put the analysis of a duel's clearest loss in line; return whether it is new."""
+    """Put the analysis of a duel's typical loss in line; return whether it is new."""
     if not is_analysable(spec_get(duel)):
         return False
     try:
-        number = clearest_loss(duel, player)
+        number = typical_loss(duel, player)
     except NotStored as missing:
         logger.warning("The losses of %s are not analysed: %s", duel, missing)
         return False

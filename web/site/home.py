@@ -56,9 +56,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def _own(request: HttpRequest) -> dict[str, object]:
     """Return the viewer's agents and news; for strangers nothing."""
     if not isinstance(request.user, User):
-        return {"own": (), "unread": ()}
+        return {"own": (), "own_notices": ()}
     unread = inbox(request.user).filter(read_at=None)
-    return {"own": own_overview(request.user, now=timezone.now()), "unread": unread[:NOTICES_SHOWN]}
+    return {"own": own_overview(request.user, now=timezone.now()), "own_notices": unread[:NOTICES_SHOWN]}
 
 
 def _example_environment(environments: Sequence[Environment]) -> Environment | None:

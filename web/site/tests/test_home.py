@@ -168,6 +168,7 @@ def test_who_comes_back_finds_own_agents_with_rank_results_and_the_next_one_abov
     html = " ".join(page.content.decode().split())
     assert '#matches">rival v1</a></span> <button class="small ghost" type="submit">Why?' in html
     assert 'name="opponent" value="rival"' in html
+    assert "QuerySet" not in html
     assert "Let your agents play." not in html
     stranger = visit(None).get("/").content.decode()
     assert "Let your agents play." in stranger
