@@ -69,7 +69,8 @@ def test_the_strongest_comes_first_with_its_rating_and_a_word(client: Client, an
         )  # fmt: skip
     page = client.get("/play/").content.decode()
     assert page.index("berta") < page.index("anna") < page.index(clara.agent.name)
-    places = [page.index(word) for word in (">strong<", "rating </span>1900", ">beginner<", "rating </span>1000", "not rated yet")]
+    words = (">strong<", "rating </span>1900", ">beginner<", "rating </span>1000", "not rated yet")
+    places = [page.index(word) for word in words]
     assert places == sorted(places)
     assert client.post("/environments/connect-four/agents/berta/sit/", {"seat": "second"}).status_code == 302
     assert Sitting.objects.get().persons_seat == 1
