@@ -116,6 +116,7 @@ GET    /inbox/read/                                                  405 405 405
 POST   /inbox/read/                                                  302 302 302 302
 GET    /inbox/{notice}/read/                                         405 405 405 405
 POST   /inbox/{notice}/read/                                         302 302 404 404
+GET    /demo/mail/                                                   404 404 404 404
 GET    /unsubscribe/{unsubscribe}/                                   200 200 200 200
 POST   /unsubscribe/{unsubscribe}/                                   200 200 200 200
 GET    /users/alice/                                                 200 200 200 200

@@ -116,6 +116,7 @@ NOT_READ = {
         "account_export",
         "account_delete",
         "inbox_read",
+        "mails",
         "notice_read",
         "live",
         "metrics",
