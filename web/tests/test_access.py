@@ -42,6 +42,7 @@ GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/ 301 301 301 
 GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/1/ 301 301 301 301
 GET    /duel/1/logs/                                                301 301 301 301
 GET    /duel/1/results/                                             301 301 301 301
+GET    /how/                                                        200 200 200 200
 GET    /docs                                                        301 301 301 301
 GET    /docs/                                                       200 200 200 200
 GET    /docs/quickstart/                                            200 200 200 200

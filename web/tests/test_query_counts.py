@@ -109,6 +109,7 @@ NOT_READ = {
         "withdraw",
         "docs",
         "doc",
+        "how",
         "environments",
         "icon",
         "robots",
