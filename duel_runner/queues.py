@@ -7,6 +7,8 @@ from django.conf import settings
 from core.jobs.registry import Line, chore_register, driver_register, queue_serve
 from core.models import Analysis, Duel, Evaluation, Recording, Sitting, Validation
 
+BOARDS_AT_ONCE = 16
+"""How many players of one process think at the same time about the moves of people; a person waits for no other."""
 EVALUATE, PLAY = "duel_runner.tasks.evaluate", "duel_runner.tasks.play_duel"
 
 
@@ -25,19 +27,21 @@ def serve(sandbox: str) -> None:
     if sandbox == "kubernetes":
         # A driver plays many at once, so that what is heavy holds nothing up. Workers of `duel` start no container.
         heavy = [heavy_evaluations, heavy_duels]
-        queue_serve(settings.LOTS_QUEUE, first=[validations], shared=[evaluations, duels, *heavy])
+        lots = settings.KUBERNETES_OPTIONS["lots"]
+        queue_serve(settings.LOTS_QUEUE, first=[validations], shared=[evaluations, duels, *heavy], at_once=lots)
         driver_register(settings.LOTS_QUEUE, run="duel_runner.lots.process.drive")
         queue_serve("duel", shared=[recordings, analyses, scripts, heavy_scripts])
         return
-    # A person keeps its worker for as long as they are at the board.
-    sittings = Line(Sitting, "duel_runner.sittings.play_sitting", waits_for_people=True)
     heavy = [heavy_evaluations, heavy_scripts, heavy_duels]
     # People wait for a validation, and it is short. The others share the time, so that neither editions nor an
-    # evaluation of everybody nor people at the board keep the others waiting for long.
-    shared = [sittings, evaluations, recordings, analyses, scripts, duels]
+    # evaluation of everybody keep the others waiting for long.
+    shared = [evaluations, recordings, analyses, scripts, duels]
     queue_serve("duel", first=[validations], shared=shared, last=heavy)
-    # Workers that are reserved for short work, and for people.
-    queue_serve("quick", first=[validations, sittings, evaluations, recordings, analyses])
+    # A person who has moved waits for no duel, and keeps no worker while they think.
+    sittings = Line(Sitting, "duel_runner.sittings.play_sitting")
+    queue_serve("sitting", first=[sittings], at_once=BOARDS_AT_ONCE)
+    # Workers that are reserved for short work.
+    queue_serve("quick", first=[validations, evaluations, recordings, analyses])
     # Workers that are reserved for long work; those of `duel` then leave it to them.
     queue_serve("heavy", shared=heavy)
-    chore_register("duel", "quick", "heavy", run="duel_runner.tasks.leftovers_reap")
+    chore_register("duel", "sitting", "quick", "heavy", run="duel_runner.tasks.leftovers_reap")

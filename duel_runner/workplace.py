@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
 from multiprocessing.util import Finalize
 
 from django.conf import settings
@@ -93,11 +94,13 @@ class Workplace:
 
 
 _workplace: Workplace | None = None
+_creating = threading.Lock()
 
 
 def workplace_of_this_worker() -> Workplace:
     """Return the workplace of this process, created on first use. Raises PlatformFault."""
     global _workplace  # noqa: PLW0603  # one per process
-    if _workplace is None or _workplace.process != os.getpid():
-        _workplace = Workplace()
-    return _workplace
+    with _creating:
+        if _workplace is None or _workplace.process != os.getpid():
+            _workplace = Workplace()
+        return _workplace

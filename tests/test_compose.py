@@ -128,8 +128,9 @@ def test_every_service_knows_whether_versions_are_published() -> None:
 
 
 def test_compose_runs_one_worker_for_every_queue() -> None:
-    queues = {service["command"][-1] for name, service in services().items() if name.startswith("worker-")}
-    assert queues == {*settings.QUEUES, settings.ROLLOUT_QUEUE}
+    workers = [service["command"] for name, service in services().items() if name.startswith("worker-")]
+    queues = [queue for command in workers for queue in command[3:]]
+    assert sorted(queues) == sorted({*settings.QUEUES, settings.ROLLOUT_QUEUE})
 
 
 def test_compose_opens_no_port_to_others_but_that_of_nginx() -> None:

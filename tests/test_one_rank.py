@@ -74,7 +74,9 @@ def told(client: Client, environment: Environment, site: str, capsys: pytest.Cap
             for row in client.get("/api/v1/ratings/?environment=tic-tac-toe").json()["results"]
             if row["rank"] is not None
         },
-        "agent": ordinals(client, f"{PAGE}agents/{{name}}/", r"<dt>Rank here</dt><dd>(\d+)"),
+        "agent": ordinals(
+            client, f"{PAGE}agents/{{name}}/", r"<dt>Rank</dt><dd>(\d+)(?:st|nd|rd|th) <span class=\"interval\">of \d+"
+        ),
         "person": ordinals(client, "/users/of-{name}/", r">(\d+)(?:st|nd|rd|th) of \d+</a>"),
         "badge": ordinals(client, f"{PAGE}agents/{{name}}/badge.svg", r">(\d+)(?:st|nd|rd|th) of \d+ ·"),
         "search": ordinals(client, "/search/?q={name}", r"(\d+)(?:st|nd|rd|th) of \d+ in Tic-tac-toe"),

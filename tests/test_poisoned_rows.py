@@ -195,4 +195,4 @@ def test_a_queue_that_cannot_be_watched_leaves_the_others_their_alarm(monkeypatc
 
     monkeypatch.setattr(watchdog, "queue_check", refuse)
     assert watchdog.queues_check(worker="host:1")
-    assert looked == ["build", "duel", "tournament", "publish"]
+    assert looked == ["build", "duel", "sitting", "tournament", "publish"]

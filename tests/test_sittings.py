@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from django.test import Client
@@ -16,12 +14,15 @@ from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.referee.recheck.duels import recheck_record
+from arena_kit.sandbox.base import Launch, Slot
+from arena_kit.sandbox.warm import WarmPlayers
 from core.duels.challenge_selectors import challenge_list
 from core.duels.selectors import match_get, records_open
-from core.jobs.lease import Lease
-from core.jobs.lifecycle import jobs_end_delay
+from core.jobs.lifecycle import job_await_person, jobs_end_delay
 from core.jobs.worker import Performed, step
 from core.models import Agent, Duel, JobState, LedgerEntry, Rating, Sitting, SittingMove, Submission, User
+from core.operations.queue_status import queue_statuses
+from core.sittings import services
 from core.sittings.services import opponents_set
 from core.tests import factories
 from duel_runner import sittings
@@ -38,13 +39,13 @@ CLUELESS = FIRST.replace(
 
 
 @pytest.fixture
-def agent(sandbox: str, monkeypatch: pytest.MonkeyPatch) -> Submission:
-    """A valid agent of Tic-tac-toe that takes the first free cell; its workers leave the board at once."""
-    return ready(FIRST, monkeypatch)
+def agent(sandbox: str) -> Iterator[Submission]:
+    """A valid agent of Tic-tac-toe that takes the first free cell."""
+    yield ready(FIRST)
+    sittings.boards_of_this_worker().close()
 
 
-def ready(source: str, monkeypatch: pytest.MonkeyPatch) -> Submission:
-    monkeypatch.setattr(sittings, "STAY_SECONDS", 0.0)
+def ready(source: str) -> Submission:
     made = upload(tic_tac_toe("tic-tac-toe-v2"), "first", source)
     deliver_messages()
     opponents_set(agent=made.agent, opponents="EVERYONE")
@@ -68,16 +69,16 @@ def play(client: Client, page: str, action: int) -> None:
 def test_a_visitor_plays_a_whole_match_and_shares_it(agent: Submission, client: Client) -> None:
     page = sit_down(client)
     assertContains(client.get(page), "Your turn.")
-    assert step("duel") is Performed.DONE
+    assert step("sitting") is Performed.DONE
     # The worker has left the board and comes back when the person moves.
     row = Sitting.objects.get()
     assert (row.state, row.error_code) == (JobState.QUEUED, "persons_turn")
-    assert step("duel") is Performed.NOTHING
+    assert step("sitting") is Performed.NOTHING
 
     for turn, action in enumerate((2, 4, 6)):
         play(client, page, action)
         assert SittingMove.objects.filter(seat=0).count() == turn + 1
-        assert step("duel") is Performed.DONE
+        assert step("sitting") is Performed.DONE
 
     row.refresh_from_db()
     assert (row.state, row.outcome, row.matches_done) == (JobState.SUCCEEDED, "PLAYER_1", 1)
@@ -85,6 +86,9 @@ def test_a_visitor_plays_a_whole_match_and_shares_it(agent: Submission, client: 
     assert not LedgerEntry.objects.exists()
     stranger = Client()
     assertContains(stranger.get(page), "A visitor wins")
+    # The person reads of themselves as during the match.
+    assertContains(client.get(page), "You win")
+    assert "You played" in client.get(f"{page}frames.json").json()["frames"][1]["caption"]
     assert len(stranger.get(f"{page}frames.json").json()["frames"]) == 6
     assert stranger.get(f"{page}replay.json").json()
 
@@ -94,7 +98,7 @@ def test_only_the_person_moves_and_only_what_the_rules_allow(agent: Submission, 
     # The agent has not moved yet.
     assertContains(client.get(page), "first v1 is to move.")
     assertContains(client.post(f"{page}move/", {"step": 0, "action": 4}, follow=True), "it is not your turn")
-    assert step("duel") is Performed.DONE
+    assert step("sitting") is Performed.DONE
     stranger = Client()
     watched = stranger.get(page)
     assertContains(watched, "You are watching.")
@@ -110,16 +114,14 @@ def test_only_the_person_moves_and_only_what_the_rules_allow(agent: Submission, 
     part = client.get(page, headers={"HX-Request": "true", "HX-Target": "board"})
     assertNotContains(part, "<html")
     client.post(f"{page}resign/")
-    assert step("duel") is Performed.DONE
+    assert step("sitting") is Performed.DONE
     assertContains(client.get(page), "The person resigned.")
 
 
-def test_an_agent_at_fault_forfeits_and_the_person_is_told_why(
-    sandbox: str, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ready(CLUELESS, monkeypatch)
+def test_an_agent_at_fault_forfeits_and_the_person_is_told_why(sandbox: str, client: Client) -> None:
+    ready(CLUELESS)
     page = sit_down(client, "second")
-    assert step("duel") is Performed.DONE
+    assert step("sitting") is Performed.DONE
     assertContains(client.get(page), "The player raised an exception: RuntimeError: no idea")
     # The traceback shows source code, which is for the owner.
     assertNotContains(client.get(page), "in start")
@@ -128,11 +130,11 @@ def test_an_agent_at_fault_forfeits_and_the_person_is_told_why(
 
 def test_a_person_who_stays_away_for_half_an_hour_has_lost(agent: Submission, client: Client) -> None:
     page = sit_down(client)
-    assert step("duel") is Performed.DONE
+    assert step("sitting") is Performed.DONE
     long_ago = timezone.now() - timedelta(minutes=31)
     Sitting.objects.update(persons_turn_at=long_ago, not_before=long_ago)
     assert jobs_end_delay() == 1
-    assert step("duel") is Performed.DONE
+    assert step("sitting") is Performed.DONE
     assertContains(client.get(page), "The person left the board.")
 
 
@@ -156,25 +158,46 @@ def test_owners_close_their_agents_and_visitors_play_only_what_is_open_to_everyo
     assert [owner.post(f"{here}sit/").status_code for _ in range(3)] == [302, 302, 422]
 
 
-@pytest.mark.parametrize("is_wanted", [True, False])
-def test_a_person_who_moves_quickly_keeps_no_worker_from_other_work(
-    agent: Submission, client: Client, monkeypatch: pytest.MonkeyPatch, is_wanted: bool
+def test_a_move_needs_its_worker_for_the_move_and_the_player_waits_at_the_board(
+    agent: Submission, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sit_down(client)
-    clock = SimpleNamespace(now=0.0, sleep=lambda _: None)
-    clock.monotonic = lambda: clock.now
-    monkeypatch.setattr(sittings, "time", clock)
-    monkeypatch.setattr(sittings, "STAY_SECONDS", 60.0)
-    monkeypatch.setattr(sittings, "is_line_waiting", lambda _: is_wanted)
-    table = sittings.RowTable(Sitting.objects.get(), cast(Lease, SimpleNamespace(raise_if_lost=lambda: None)))
+    starts: list[Launch] = []
+    start = WarmPlayers.slot
 
-    waited = []
-    with suppress(sittings.AwaitsPerson):
-        for step in range(5):
-            clock.now += 4.0
-            table.persons_move(step, range(9), 0.05)
-            waited.append(clock.now)
-    assert waited == ([4.0, 8.0] if is_wanted else [4.0, 8.0, 12.0, 16.0, 20.0])
+    def slot(players: WarmPlayers, launch: Launch) -> Slot:
+        starts.append(launch)
+        return start(players, launch)
+
+    monkeypatch.setattr(WarmPlayers, "slot", slot)
+    page = sit_down(client)
+    assert step("sitting") is Performed.DONE
+    play(client, page, 2)
+    assert step("sitting") is Performed.DONE
+    assert len(starts) == 1
+    # A board that waits for its person is no waiting job.
+    assert [(row.waiting, row.delayed) for row in queue_statuses() if row.name == "sitting"] == [(0, 0)]
+    # The player is lost: another one is asked everything again.
+    sittings.boards_of_this_worker().close()
+    for action in (4, 6):
+        play(client, page, action)
+        assert step("sitting") is Performed.DONE
+    assert (len(starts), Sitting.objects.get().outcome) == (2, "PLAYER_1")
+
+
+def test_a_move_that_comes_while_the_worker_leaves_the_board_is_not_lost(
+    agent: Submission, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = sit_down(client)
+    leave = job_await_person
+
+    def moved_meanwhile(**named: object) -> None:
+        monkeypatch.setattr(services, "job_await_person", leave)
+        play(client, page, 2)
+        leave(**named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(services, "job_await_person", moved_meanwhile)
+    assert [step("sitting") for _ in range(3)] == [Performed.DONE, Performed.DONE, Performed.NOTHING]
+    assert [move.action for move in SittingMove.objects.all()] == [2, 0]
 
 
 def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
@@ -196,7 +219,7 @@ def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
     assert (row.seed, tuple(row.opening or ()), row.origin_ply) == (record.seed, record.actions[:4], 4)
     assertContains(client.get(board), "It goes on from")
     client.post(f"{board}resign/")
-    assert step("duel") is Performed.DONE
+    assert step("sitting") is Performed.DONE
     assertContains(client.get(board), "The person resigned.")
 
     # Two agents: one match with each in the first seat, from the same state.

@@ -16,6 +16,7 @@ from arena_kit.environment.protocol import Frame
 from arena_kit.environment.spec import EnvironmentSpec
 
 FUNCTION = "actions_for_people"
+OPPONENT = "{opponent}"
 Area = tuple[float, float, float, float]
 """x, y, width and height in the units of the picture."""
 
@@ -25,13 +26,18 @@ class Part:
     """One decision of an action, such as a cell.
 
     word: tells it from others, in addresses. name: for people. key: the key that chooses it, as browsers name keys;
-    empty without one. area: its place in the picture, if it has one.
+    empty without one. area: its place in the picture, if it has one. request: what the person is to choose, with
+    OPPONENT for the other side's name. picture: an SVG of what is chosen. is_rest: whether a person who holds no key
+    plays it in real time, where both sides move at once.
     """
 
     word: str
     name: str
     key: str = ""
     area: Area | None = None
+    request: str = ""
+    picture: str = ""
+    is_rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)

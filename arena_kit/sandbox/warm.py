@@ -106,7 +106,7 @@ class WarmPlayers:
             needed -= Counter({key: len(futures) for key, futures in self._starting.items()})
             for number, key in enumerate(needed.elements()):
                 room = self._capacity - sum(map(len, self._starting.values()))
-                if self._is_closed or room <= 0 or not _memory_is_free():
+                if self._is_closed or room <= 0 or not memory_is_free():
                     return
                 launch = launches[key]
                 # Names must be unique, also when a duel needs two containers of the same player.
@@ -186,7 +186,7 @@ class WarmPlayers:
 
     def _put_back(self, key: Key, host: Host) -> None:
         with self._lock:
-            if host.reusable and not self._is_closed and self._capacity and _memory_is_free():
+            if host.reusable and not self._is_closed and self._capacity and memory_is_free():
                 self._idle.append(Idle(key, host, self._clock()))
                 surplus = [idle.host for idle in self._idle[: -self._capacity]]
                 self._idle = self._idle[-self._capacity :]
@@ -216,7 +216,8 @@ class WarmPlayers:
             self.close_idle()
 
 
-def _memory_is_free() -> bool:
+def memory_is_free() -> bool:
+    """Return whether the host has memory for players that only wait."""
     try:
         lines = MEMORY_FIGURES.read_text().splitlines()
         figures = {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}

@@ -37,10 +37,17 @@ def analysis_request(*, user: User, duel: Duel, number: int) -> Analysis:
             raise Refused(f"You have {ANALYSES_AT_ONCE} analyses in progress. Wait until one of them is ready.")
         if found is not None:
             found.delete()
-        made, is_new = Analysis.objects.get_or_create(duel=duel, match_number=number, defaults={"asked_by": locked})
+        analysis_begin(user=locked, duel=duel, number=number)
+    return Analysis.objects.get(duel=duel, match_number=number)
+
+
+def analysis_begin(*, user: User, duel: Duel, number: int) -> bool:
+    """Put the analysis of a match in line for a person; return False if there is one already."""
+    with transaction.atomic():
+        made, is_new = Analysis.objects.get_or_create(duel=duel, match_number=number, defaults={"asked_by": user})
         if is_new:
             job_enqueue(job=made)
-    return made
+    return is_new
 
 
 @written_once

@@ -16,7 +16,9 @@ from core.models import Audience, Duel, DuelOutcome, JobState, Rating
 LOOKED_AT = 200
 """How many of the newest duels are compared."""
 LONGEST_SHOWN = 100
-"""The longest match, in steps, that the home page plays."""
+"""The longest match, in steps, that pages play."""
+FILMS = 6
+"""The number of matches that pages play one after another."""
 UPSET_SHARE = 0.4
 """A duel is an upset if its winner was expected to take less than this share of the matches."""
 CLOSE_DISTANCE = 0.3
@@ -37,15 +39,33 @@ class FeaturedDuel:
 
 
 @dataclass(frozen=True, slots=True)
+class Film:
+    """A duel of which pages play the first match. ratings: of player 1 and player 2, None for one without."""
+
+    duel: Duel
+    ratings: tuple[float | None, float | None]
+
+    @property
+    def names(self) -> str:
+        """Both players with their ratings."""
+        players = (self.duel.player_1.agent.name, self.duel.player_2.agent.name)
+        told = [
+            name if rating is None else f"{name} ({rating:.0f})"
+            for name, rating in zip(players, self.ratings, strict=True)
+        ]
+        return " against ".join(told)
+
+
+@dataclass(frozen=True, slots=True)
 class Featured:
-    """Duels worth a look. hero: the most interesting one whose first match the home page can play.
+    """Duels worth a look. films: the most interesting ones whose first match a page can play, the best first.
 
     The closest duel is one of two players in the upper half by skill: two of no skill often come close.
     Interest is the strength of the weaker player, how close the two are, and how little the winner was expected.
     """
 
     duels: list[FeaturedDuel]
-    hero: Duel | None
+    films: list[Film]
 
 
 class _Compared(NamedTuple):
@@ -113,13 +133,13 @@ def featured_get() -> Featured:
         for row in chosen:
             reasons.setdefault(row.pk, why)
     # The first of equals is the newest.
-    hero = max(filter(_is_shown_well, rows), key=lambda row: _interest(row, strengths[row.pk]), default=None)
+    films = sorted(filter(_is_shown_well, rows), key=lambda row: -_interest(row, strengths[row.pk]))[:FILMS]
     players = ("player_1__agent__environment", "player_2__agent")
     named = Duel.objects.select_related(*players).only(*_SHOWN)
-    duels = named.in_bulk([*reasons, *([] if hero is None else [hero.pk])]) if rows else {}
+    duels = named.in_bulk([*reasons, *(row.pk for row in films)]) if rows else {}
     # A duel can be deleted between the two queries.
     shown = [FeaturedDuel(why, duels[key]) for key, why in reasons.items() if key in duels]
-    return Featured(shown, None if hero is None else duels.get(hero.pk))
+    return Featured(shown, [Film(duels[row.pk], (row.rating_1, row.rating_2)) for row in films if row.pk in duels])
 
 
 def _interest(duel: _Compared, strength: float) -> float:

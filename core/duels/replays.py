@@ -11,7 +11,7 @@ from enum import StrEnum
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.document import EVERYTHING, ReplayOptions, document_bytes, replay_document
-from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
+from arena_kit.environment.replay_file.facts import YOU, ReplayAgent, ReplayFacts
 from arena_kit.environment.replay_file.page import PageExtras, page_policy, replay_page
 from arena_kit.environment.replay_file.views import FrameView, NotDrawable, frame_views
 from arena_kit.environment.spec import EnvironmentSpec
@@ -49,9 +49,9 @@ def validation_names(row: Validation) -> Names:
     return f"{row.submission} (player 1)", f"{row.submission} (player 2)"
 
 
-def sitting_names(row: Sitting) -> Names:
-    """Return the names of a sitting's players, the person first."""
-    return row.persons_name, str(row.submission)
+def sitting_names(row: Sitting, *, is_own: bool = False) -> Names:
+    """Return the names of a sitting's players, the person first. is_own: whether that person reads them."""
+    return YOU if is_own else row.persons_name, str(row.submission)
 
 
 def match_views(

@@ -41,12 +41,12 @@ class MatchFilter:
     """Which matches a list shows, as an address asks for them; values that are not understood are ignored.
 
     result: one of GROUPS, or empty for all. first: the player (1 or 2) in the first seat, or 0 for both.
-    longest: sort by number of moves, most first, instead of by number.
+    order: 1 sorts by number of moves, the fewest first, -1 the most first, 0 by number.
     """
 
     result: str = ""
     first: int = 0
-    longest: bool = False
+    order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ def duel_get(duel_id: int) -> Duel:
         "player_1__agent__environment",
         "player_1__agent__owner",
         "player_2__agent__owner",
+        "player_1__rating",
+        "player_2__rating",
         "void",
     )
     return Duel.objects.select_related(*related).get(pk=duel_id)
@@ -191,4 +193,4 @@ def _wanted(key: str, matches: list[MatchSummary], wanted: MatchFilter) -> list[
     if wanted.result not in ("", key):
         return []
     shown = [match for match in matches if wanted.first in (0, match.first_player + 1)]
-    return sorted(shown, key=lambda match: -match.moves) if wanted.longest else shown
+    return sorted(shown, key=lambda match: wanted.order * match.moves)

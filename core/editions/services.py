@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from arena_kit.ranking.pairing import round_robin
+from core.duels.losses import losses_analyse
 from core.editions import fits, ladder
 from core.editions.follow import follow, ladder_rank, outdated_ladders
 from core.editions.predictions import strengths
@@ -92,6 +93,9 @@ def finish(tournament: Tournament) -> None:
         # A ladder is ranked by rating.
         ladder_rank(tournament)
     tournament_finish(tournament=tournament)
+    if not tournament.is_ladder:
+        with apart(f"The analyses of {tournament}"):
+            losses_analyse(tournament)
 
 
 def ratings_at_end(tournament: Tournament) -> None:

@@ -2,8 +2,7 @@
 
 Some lines of a queue are served last, because their jobs take long. Its workers leave them to another queue's while
 workers of that one live. Otherwise they take such a job when nothing else waits, or after ten minutes without one,
-so that none starves; and one of several workers always stays free for the other lines. Jobs that people may hold keep
-at most half of the workers.
+so that none starves; and one of several workers always stays free for the other lines.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
 
     Lines that are served first come in their order. The others share this process's time.
     """
-    for environment in [environment for environment, must in _left_out.items() if not must()]:
-        del _left_out[environment]
+    for environment in [environment for environment, must in list(_left_out.items()) if not must()]:
+        _left_out.pop(environment, None)
     service = SERVICES.get(queue, QueueService())
     rota = _rotas.setdefault(queue, Rota(service.shared, service.last))
     for one in chain(service.first, rota.order()):
@@ -81,14 +80,9 @@ def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:
 def is_work_waiting(queue: str) -> bool:
     """Return whether a queue has a waiting job that a worker could claim now."""
     service = SERVICES.get(queue, QueueService())
-    if any(waiting(one).exists() and _is_room(one) for one in (*service.first, *service.shared)):
+    if any(waiting(one).exists() for one in (*service.first, *service.shared)):
         return True
     return any(waiting(one).exists() for one in service.last) and _is_room_for_last(queue)
-
-
-def is_line_waiting(queue: str) -> bool:
-    """Return whether any job waits in a queue, whether or not a worker may claim it now."""
-    return any(waiting(one).exists() for one in SERVICES.get(queue, QueueService()).lines)
 
 
 def is_anything_waiting(queue: str) -> bool:
@@ -102,10 +96,6 @@ def is_anything_waiting(queue: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _is_room(one: Line) -> bool:
-    return not one.waits_for_people or _is_room_for_people(one)
-
-
 def waiting(one: Line) -> QuerySet[Job]:
     """Return the jobs that wait in a line and that this process takes, in the order in which they are taken."""
     rows = of_line(line(one.kind), one.where)
@@ -116,25 +106,14 @@ def waiting(one: Line) -> QuerySet[Job]:
 
 def _claim_of(queue: str, one: Line, worker: str) -> Job | None:
     """Claim the head of a line, where room is left for another worker in it."""
-    is_last = one in SERVICES.get(queue, QueueService()).last
-    if not is_last and not one.waits_for_people:
+    if one not in SERVICES.get(queue, QueueService()).last:
         return _claim_head(waiting(one), worker)
     if not waiting(one).exists():
         return None
     with transaction.atomic():
         # Two workers that count at the same time would both find room.
-        name_lock(f"claims of the last lines of {queue}" if is_last else f"claims of {one.kind.KIND}")
-        is_room = _is_room_for_last(queue) if is_last else _is_room_for_people(one)
-        return _claim_head(waiting(one), worker) if is_room else None
-
-
-def _is_room_for_people(one: Line) -> bool:
-    """Return whether another worker may begin a job that waits for people: at most half of them, but always one."""
-    queues = [name for name, service in SERVICES.items() if one in service.lines]
-    workers = workers_alive().filter(queue__in=queues, engine_error="")
-    # A job whose worker is dead holds none.
-    taken = one.kind._base_manager.filter(state=JobState.RUNNING, worker__in=workers.values("name"))
-    return of_line(taken, one.where).count() < max(1, workers.count() // 2)
+        name_lock(f"claims of the last lines of {queue}")
+        return _claim_head(waiting(one), worker) if _is_room_for_last(queue) else None
 
 
 def _is_room_for_last(queue: str) -> bool:

@@ -58,11 +58,10 @@ def estimate_of(
     """Return when a job in line begins; None where there is too little to go by.
 
     place: its place in its line, from 1. workers: the jobs that the workers of its queues do at the same time.
-    durations: of `durations_of`. Jobs of people end when people like, and heavy jobs get only some of the workers, so
-    there is no estimate for them.
+    durations: of `durations_of`. Heavy jobs get only some of the workers, so there is no estimate for them.
     """
     seen = durations.get(tuple(getattr(job, name) for name in job.LINES), ())
-    if workers < 1 or len(seen) < FEWEST or job.WAITS_FOR_PEOPLE or getattr(job, HEAVY, False):
+    if workers < 1 or len(seen) < FEWEST or getattr(job, HEAVY, False):
         return None
     # All workers are busy, each half through its job on average.
     return Estimate((place - 0.5) * median(seen) / workers, shares=not _is_first(job))

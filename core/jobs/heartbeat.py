@@ -25,7 +25,7 @@ BEAT_SECONDS = 5.0
 ENGINE_BEATS = 6
 """Number of heartbeats between two checks whether the worker's engine answers."""
 ENGINE_SECONDS = 5
-ENGINE_QUEUES = ("build", "duel", "quick", "heavy")
+ENGINE_QUEUES = ("build", "duel", "sitting", "quick", "heavy")
 """The queues whose workers start containers on an engine of their host, unless players run on a cluster."""
 
 

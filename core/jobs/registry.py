@@ -22,13 +22,11 @@ class Line:
 
     perform: dotted path of a function that takes the claimed job and its lease, and finishes the job.
     where: fields that distinguish the line from others of its kind; they are among the kind's LINES.
-    waits_for_people: whether its jobs take as long as people like, so that at most half of the workers may be at them.
     """
 
     kind: type[Job]
     perform: str
     where: Mapping[str, object] = field(default_factory=dict)
-    waits_for_people: bool = False
 
     def holds(self, job: Job) -> bool:
         """Return whether a job waits in this line."""
@@ -45,12 +43,14 @@ class QueueService:
     """The lines that the workers of a queue serve.
 
     first: served in this order, each before all that follow. shared: share a worker's time when `first` is empty.
-    last: served when nothing else waits. `core.jobs.claims` and `core.jobs.rota` have the rules.
+    last: served when nothing else waits. `core.jobs.claims` and `core.jobs.rota` have the rules. at_once: how many jobs
+    one process does at the same time.
     """
 
     first: Sequence[Line] = ()
     shared: Sequence[Line] = ()
     last: Sequence[Line] = ()
+    at_once: int = 1
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -103,10 +103,15 @@ _ON_LAST_ATTEMPT: list[str] = []
 
 
 def queue_serve(
-    queue: str, *, first: Sequence[Line] = (), shared: Sequence[Line] = (), last: Sequence[Line] = ()
+    queue: str,
+    *,
+    first: Sequence[Line] = (),
+    shared: Sequence[Line] = (),
+    last: Sequence[Line] = (),
+    at_once: int = 1,
 ) -> None:
     """Register the lines that the workers of a queue serve; the queue is one of the settings."""
-    SERVICES[queue] = QueueService(first, shared, last)
+    SERVICES[queue] = QueueService(first, shared, last, at_once)
 
 
 def driver_register(queue: str, *, run: str) -> None:
@@ -174,6 +179,11 @@ def queues_of(job: Job) -> list[str]:
     """Return the queues whose workers take a job: the standard one, and those for reserved workers."""
     order = (*settings.QUEUES, *settings.EXTRA_QUEUES)
     return [queue for queue in order if any(line.holds(job) for line in SERVICES.get(queue, QueueService()).lines)]
+
+
+def at_once(queue: str) -> int:
+    """Return how many jobs of a queue one process of workers does at the same time."""
+    return SERVICES.get(queue, QueueService()).at_once
 
 
 def queue_of(kind: type[Job]) -> str:

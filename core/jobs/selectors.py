@@ -10,6 +10,7 @@ from django.db.models import Count
 
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.states import OPEN
+from core.jobs.waits import AWAITS_PERSON
 from core.models import Job, JobState
 
 
@@ -53,7 +54,7 @@ def queue_counts() -> list[QueueCount]:
     """Return the number of waiting and running jobs by kind, with one query for each."""
     found = []
     for kind, model in JOB_MODELS.items():
-        is_open = model._base_manager.filter(state__in=OPEN)
+        is_open = model._base_manager.filter(state__in=OPEN).exclude(AWAITS_PERSON)
         states = Counter(dict(is_open.order_by("state").values_list("state").annotate(Count("pk"))))
         found.append(QueueCount(kind, states[JobState.QUEUED], states[JobState.RUNNING]))
     return found

@@ -15,7 +15,7 @@ from django.utils import timezone
 from core.jobs.estimates import Estimate, durations_of, estimate_of
 from core.jobs.kinds import LOST_CODE, PERSONS_TURN_CODE
 from core.jobs.lines import places_of
-from core.jobs.registry import DRIVERS, queues_of
+from core.jobs.registry import at_once, queues_of
 from core.jobs.turns import HEAVY
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Job, JobState
@@ -28,6 +28,8 @@ HELD_CODE = "environment_on_hold"
 """The code of the platform fault that an environment failed and the attempts of a rated duel are used up."""
 ON_HOLD = Q(state=JobState.QUEUED, error_code=HELD_CODE, not_before__isnull=False)
 """The condition for duels on hold. One that an organiser has requeued keeps the code until a worker begins it."""
+AWAITS_PERSON = Q(state=JobState.QUEUED, error_code=PERSONS_TURN_CODE, not_before__isnull=False)
+"""The condition for jobs that wait for a person and not for a worker. They count as no waiting jobs."""
 HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
 """The codes of waiting duels that no worker can help; organisers get alarms about their environments."""
 TAKEN_OVER = timedelta(minutes=2)
@@ -203,13 +205,12 @@ def _queues() -> dict[str, _Queue]:
     keys = {standstill_key(queue): queue for queue in settings.QUEUES}
     alarms = Alarm.objects.filter(key__in=keys, settled_at=None).order_by()
     still = {keys[key]: since for key, since in alarms.values_list("key", "raised_at")}
-    lots = settings.KUBERNETES_OPTIONS["lots"]
     return {
         row["queue"]: _Queue(
             row["workers"],
             row["without_engine"],
             still.get(row["queue"]),
-            (row["workers"] - row["without_engine"]) * (lots if row["queue"] in DRIVERS else 1),
+            (row["workers"] - row["without_engine"]) * at_once(row["queue"]),
         )
         for row in served
     }

@@ -24,6 +24,8 @@ LOOK_SECONDS = 1.0
 """Most seconds between two looks of an idle worker."""
 FILE_LOOK_SECONDS = 0.25
 """The same on SQLite, which has no notifications and is read without a server."""
+BUSY_LOOK_SECONDS = 0.02
+"""The same on SQLite while a person may move at any moment."""
 
 
 def workers_wake(queue: str) -> None:
@@ -35,14 +37,17 @@ def workers_wake(queue: str) -> None:
             cursor.execute("SELECT pg_notify(%s, '')", [_channel(queue)])
 
 
-def wait(queue: str) -> bool:
-    """Return when the workers of a queue are woken, and after a second at most; False where they were not."""
+def wait(queue: str, *, is_busy: bool = False) -> bool:
+    """Return when the workers of a queue are woken, and after a second at most; False where they were not.
+
+    is_busy: whether work is expected at any moment, for databases that wake no worker.
+    """
     if settings.REDIS_URL:
         return _wait_for_redis(queue)
     # A pooler gives a connection to each transaction, and keeps no LISTEN between two.
     if connection.vendor == "postgresql" and not settings.DATABASE_DIRECT_URL:
         return _wait_for_database(queue)
-    time.sleep(FILE_LOOK_SECONDS if connection.vendor == "sqlite" else LOOK_SECONDS)
+    time.sleep((BUSY_LOOK_SECONDS if is_busy else FILE_LOOK_SECONDS) if connection.vendor == "sqlite" else LOOK_SECONDS)
     return False
 
 

@@ -14,7 +14,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
 from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
-from core.jobs.claims import charge, claim_next
+from core.jobs.claims import Claim, charge, claim_next
 from core.jobs.heartbeat import activity
 from core.jobs.hosts import worker_name
 from core.jobs.lease import Lease
@@ -80,8 +80,11 @@ class Performed(Enum):
 def step(queue: str) -> Performed:
     """Claim the next job of a queue and do it; NOTHING when none waits or this worker may start none."""
     claim = claim_next(queue, worker=worker_name()) if may_begin() else None
-    if claim is None:
-        return Performed.NOTHING
+    return Performed.NOTHING if claim is None else work_on(queue, claim)
+
+
+def work_on(queue: str, claim: Claim) -> Performed:
+    """Do a job that was claimed from a queue."""
     begun = time.monotonic()
     try:
         return perform(claim.job, claim.perform)

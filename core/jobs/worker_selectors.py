@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Case, QuerySet, Value, When
 from django.db.models.functions import Now
 
-from core.jobs.registry import DRIVERS, queue_of
+from core.jobs.registry import at_once, queue_of
 from core.models import Job, Worker
 
 SILENT_AFTER = timedelta(seconds=30)
@@ -33,7 +32,7 @@ def workers_alive(queue: str | None = None) -> QuerySet[Worker]:
 def places_alive(kind: type[Job]) -> int:
     """Return how many jobs of a kind the living workers of its standard queue do at the same time."""
     queue = queue_of(kind)
-    return workers_alive(queue).count() * (settings.KUBERNETES_OPTIONS["lots"] if queue in DRIVERS else 1)
+    return workers_alive(queue).count() * at_once(queue)
 
 
 def worker_rows() -> QuerySet[Worker]:

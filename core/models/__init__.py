@@ -1,7 +1,7 @@
 """The arena's rows, one concept per file."""
 
 from core.models.account_event import AccountEvent
-from core.models.agent import Agent, Opponents, Submission, SubmissionForm
+from core.models.agent import Agent, FormerName, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.analysis import AnalysedPosition, Analysis
 from core.models.audit import AuditEntry
@@ -89,6 +89,7 @@ __all__ = [
     "Evaluation",
     "EventKind",
     "FollowedStrike",
+    "FormerName",
     "HostState",
     "InviteLink",
     "Job",

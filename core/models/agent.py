@@ -98,6 +98,20 @@ class Agent(models.Model):
         return self.quarantined_at is not None
 
 
+class FormerName(models.Model):
+    """A name that an agent had, so that its old address leads to the new one."""
+
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+")
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="former_names")
+    name = models.CharField(max_length=50)
+
+    class Meta:
+        constraints = [models.UniqueConstraint("environment", Lower("name"), name="former_name_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.name}, now {self.agent}"
+
+
 def archive_name(submission: Submission | None, filename: str) -> str:
     """Return the storage name of an uploaded archive; nothing of the user's file name is kept."""
     return f"{ARCHIVES}/{uuid.uuid4()}.zip"
@@ -138,6 +152,23 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
             image_removed_at=None,
             is_trial=False,
         )
+
+
+def has_worked() -> models.Q:
+    """Return the condition for submissions that have worked once: validated, or scored where agents play alone.
+
+    An application needs a build only. Trials play for no agent, so they do not count.
+    """
+
+    def succeeded(kind: str) -> models.Exists:
+        jobs = apps.get_model("core", kind).objects.filter(submission=models.OuterRef("pk"), state="SUCCEEDED")
+        return models.Exists(jobs)
+
+    return models.Q(is_trial=False) & (
+        (models.Q(agent__environment__seats__gt=1) & models.Q(succeeded("Validation")))
+        | models.Q(succeeded("Evaluation"))
+        | (models.Q(agent__environment__kind="APP") & models.Q(succeeded("Build")))
+    )
 
 
 def latest_state(kind: str) -> models.Subquery:

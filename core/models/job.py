@@ -85,8 +85,8 @@ class Job(models.Model):
     """The lookup path to the user who waits for it."""
     ENVIRONMENT: str = ""
     """The lookup path to its environment."""
-    WAITS_FOR_PEOPLE = False
-    """Whether its jobs wait for people, so that an old one is no sign that a queue stands still."""
+    WAITS_SINCE = "created_at"
+    """The field with the time since when a waiting job has waited for a worker, at the latest."""
     LINES: tuple[str, ...] = ()
     """Fields that divide the jobs of this kind into separate lines."""
     running_since: float | None = None

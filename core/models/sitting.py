@@ -19,12 +19,13 @@ class Sitting(PlayedJob, Branch):
 
     While it is open its state follows from the seed, the opening and its moves, which are rows. It waits for a worker
     when the submission is to move, and is delayed while it waits for the person; a worker writes its record at the end.
+    A worker keeps it for one move.
     """
 
     KIND = "sitting"
     OWNER = "user"
     ENVIRONMENT = "submission__agent__environment"
-    WAITS_FOR_PEOPLE = True
+    WAITS_SINCE = "persons_turn_at"
     RELATED = ("user", "submission__agent__environment", "submission__agent__owner")
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False, help_text="Its name in addresses.")

@@ -1,7 +1,7 @@
 """Deletes accounts at the wish of their owners.
 
-Ratings, duels and the names of agents stay, because they are part of others' history. They belong to an account without
-a name then, which nothing opens.
+Ratings, duels and the names of agents stay, because they are part of others' history; names that contain the person's
+are replaced. They belong to an account without a name then, which nothing opens.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from core.models.user import NOWHERE
 from core.moderation.services import user_ban
 from core.people.access import access_end
 from core.submissions.existing import submission_delete
+from core.submissions.naming import agents_forget
 
 NAME = "deleted"
 
@@ -41,6 +42,7 @@ def account_delete(*, user: User) -> None:
         for submission in Submission.objects.filter(agent__owner=user, deleted_at=None).order_by("agent", "pk"):
             submission_delete(submission=submission)
         Agent.objects.filter(owner=user).update(description="")
+        agents_forget(owner=user)
         Run.objects.filter(caller=user).update(player_words=[])
         Letter.objects.filter(email__iexact=user.email).delete()
         AccessAttempt.objects.filter(username=user.email.casefold()).delete()

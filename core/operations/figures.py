@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
 from core.jobs.states import OPEN
+from core.jobs.waits import AWAITS_PERSON
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, HostState, JobState, WorkerHost
 from core.operations.health import UNHEALTHY, ask_all, health_components
@@ -27,7 +28,7 @@ HOSTS = (HostState.CREATING, HostState.READY, HostState.DRAINING)
 
 @dataclass(frozen=True, slots=True)
 class OpenJobs:
-    """Waiting or running jobs of a kind. oldest: creation time of the oldest one that could start now."""
+    """Waiting or running jobs of a kind. oldest: since when the oldest one has waited that could start now."""
 
     kind: str
     state: str
@@ -62,9 +63,12 @@ def open_jobs() -> list[OpenJobs]:
     ready = Q(state=JobState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=Now()))
     parts = [
         model._base_manager.filter(state__in=OPEN)
+        .exclude(AWAITS_PERSON)
         .order_by()
         .values("state")
-        .annotate(kind=Value(kind, output_field=TextField()), count=Count("pk"), oldest=Min("created_at", filter=ready))
+        .annotate(
+            kind=Value(kind, output_field=TextField()), count=Count("pk"), oldest=Min(model.WAITS_SINCE, filter=ready)
+        )
         .values_list("kind", "state", "count", "oldest")
         for kind, model in JOB_MODELS.items()
     ]

@@ -149,7 +149,7 @@ def _workers(now: datetime) -> None:
     waiting, busy = {}, set()
     for kind, model in JOB_MODELS.items():
         jobs, queue = model._base_manager, queue_of(model)
-        if jobs.filter(due, state=JobState.QUEUED, created_at__lt=long_ago).exists():
+        if jobs.filter(due, state=JobState.QUEUED, **{f"{model.WAITS_SINCE}__lt": long_ago}).exists():
             waiting[queue] = kind
         # The same workers serve all kinds of a queue, and for a moment between two jobs nothing runs.
         done = Q(state=JobState.RUNNING, lease_expires_at__gt=now) | Q(state=JobState.SUCCEEDED, ended_at__gt=long_ago)

@@ -14,6 +14,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.messages import waiting_count
 from core.jobs.registry import kinds_of
 from core.jobs.states import OPEN
+from core.jobs.waits import AWAITS_PERSON
 from core.jobs.worker_selectors import workers_alive
 from core.models import Job, JobFault, JobState
 
@@ -23,8 +24,8 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """A queue. messages: those that no worker has taken. oldest_at: creation time
-    of the oldest waiting job, in line or delayed. delayed: number of delayed jobs."""
+    """A queue. messages: those that no worker has taken. oldest_at: since when the oldest waiting job has waited, in
+    line or delayed. delayed: number of delayed jobs."""
 
     name: str
     workers: int
@@ -62,11 +63,15 @@ def _queue(name: str, workers: int) -> QueueStatus:
 def _counts(model: type[Job]) -> dict[str, Any]:
     rows = model._base_manager.order_by()
     waits = Q(state=JobState.QUEUED)
-    is_open = rows.filter(state__in=OPEN).aggregate(
-        running=Count("pk", filter=Q(state=JobState.RUNNING)),
-        waiting=Count("pk", filter=waits & Q(not_before=None)),
-        delayed=Count("pk", filter=waits & Q(not_before__isnull=False)),
-        oldest=Min("created_at", filter=waits),
+    is_open = (
+        rows.filter(state__in=OPEN)
+        .exclude(AWAITS_PERSON)
+        .aggregate(
+            running=Count("pk", filter=Q(state=JobState.RUNNING)),
+            waiting=Count("pk", filter=waits & Q(not_before=None)),
+            delayed=Count("pk", filter=waits & Q(not_before__isnull=False)),
+            oldest=Min(model.WAITS_SINCE, filter=waits),
+        )
     )
     return is_open | rows.filter(state=JobState.SUCCEEDED).aggregate(finished=Max("ended_at"))
 

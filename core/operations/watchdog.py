@@ -14,7 +14,7 @@ from core.jobs.apart import apart
 from core.jobs.messages import messages
 from core.jobs.registry import PLANS, kinds_of
 from core.jobs.states import OPEN
-from core.jobs.waits import HALTED_CODES, standstill_key
+from core.jobs.waits import AWAITS_PERSON, HALTED_CODES, standstill_key
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
 from core.links import page
@@ -85,11 +85,10 @@ def _standstill(queue: str, before: datetime) -> str:
     if last is not None and last >= before:
         return ""
     # Duels of an environment that is not available or fails have an alarm of their own.
-    halted = Q(state=JobState.QUEUED, error_code__in=HALTED_CODES)
+    halted = Q(state=JobState.QUEUED, error_code__in=HALTED_CODES) | AWAITS_PERSON
     waits = any(
-        kind._base_manager.filter(state__in=OPEN, created_at__lt=before).exclude(halted).exists()
+        kind._base_manager.filter(state__in=OPEN, **{f"{kind.WAITS_SINCE}__lt": before}).exclude(halted).exists()
         for kind in kinds
-        if not kind.WAITS_FOR_PEOPLE
     )
     if not waits and not _is_overdue(queue, before):
         return ""

@@ -1,4 +1,4 @@
-"""How an agent did against each of its opponents: sums of the ledger over all of its versions."""
+"""How an agent did against each of its opponents, and from each seat: sums of the ledger over all of its versions."""
 
 from __future__ import annotations
 
@@ -13,23 +13,50 @@ from core.models import Agent
 
 
 @dataclass(frozen=True, slots=True)
-class Opponent:
-    """The rated matches of an agent against another, seen from the first; a forfeit is a win for the opponent."""
+class Sums:
+    """Rated matches of an agent; a forfeit is a win for the opponent."""
 
-    agent: Agent
     wins: int
     draws: int
     losses: int
-    duel_count: int
 
     @property
     def matches(self) -> int:
         return self.wins + self.draws + self.losses
 
+    @property
+    def share(self) -> float:
+        """The share of the points, 0 to 1; a draw is half."""
+        return (self.wins + self.draws / 2) / self.matches if self.matches else 0.0
 
-def opponent_list(agent: Agent) -> list[Opponent]:
-    """Return the opponents of an agent, those it met most often first. Results that are withheld do not count."""
+
+@dataclass(frozen=True, slots=True)
+class Opponent(Sums):
+    """The rated matches of an agent against another, seen from the first."""
+
+    agent: Agent
+    duel_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All rated matches of an agent. seats: from the first seat and from the second.
+
+    opponents: those it met most often, first; opponent_count: how many there are.
+    """
+
+    seats: tuple[Sums, Sums]
+    opponents: list[Opponent]
+    opponent_count: int
+
+
+def record_get(agent: Agent, *, most: int | None = None) -> Record:
+    """Return the record of an agent. Results that are withheld do not count. Three queries.
+
+    most: how many opponents to return; all by default.
+    """
     totals: dict[int, list[int]] = {}
+    seats = ([0, 0, 0], [0, 0, 0])
     for own, other in (("first", "second"), ("second", "first")):
         rows: Iterable[Mapping[str, Any]] = (
             models.PairTotal.objects.filter(**{f"{own}__agent": agent})
@@ -43,6 +70,13 @@ def opponent_list(agent: Agent) -> list[Opponent]:
             won, lost = ("won", "lost") if own == "first" else ("lost", "won")
             for place, name in enumerate((won, "drawn", lost, "duels")):
                 sums[place] += row[name]
-    agents = Agent.objects.select_related("owner").in_bulk(totals)
-    found = [Opponent(agents[key], *sums) for key, sums in totals.items()]
-    return sorted(found, key=lambda row: (-row.matches, row.agent.name.casefold(), row.agent.pk))
+                if name != "duels":
+                    seats[own == "second"][place] += row[name]
+    often = sorted(totals, key=lambda key: (-sum(totals[key][:3]), key))[:most]
+    agents = Agent.objects.select_related("owner").in_bulk(often)
+    found = []
+    for key in often:
+        wins, draws, losses, duels = totals[key]
+        found.append(Opponent(wins, draws, losses, agents[key], duels))
+    found.sort(key=lambda row: (-row.matches, row.agent.name.casefold(), row.agent.pk))
+    return Record((Sums(*seats[0]), Sums(*seats[1])), found, len(totals))

@@ -17,6 +17,7 @@ QUEUES = (
     "build",
     *((LOTS_QUEUE,) if SANDBOX == "kubernetes" else ()),
     "duel",
+    *(("sitting",) if SANDBOX != "kubernetes" else ()),  # many at once in one process: people wait for its moves
     *(dict.fromkeys((PACKAGE_QUEUE, ROLLOUT_QUEUE)) if ROLLOUTS != "false" else ()),
     "tournament",
     "publish",

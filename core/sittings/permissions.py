@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
@@ -14,8 +16,8 @@ from core.models import Agent, Environment, JobFault, JobState, Opponents, Quota
 from core.people.quota_selectors import ONE_DAY, quota_limit
 from core.people.quota_usage import day_begin
 
-OPEN_AT_ONCE, OPEN_AT_ONCE_OF_ADDRESS = 2, 10
-"""How many sittings a person may have open, and how many all visitors of an address together."""
+OPEN_AT_ONCE, PEOPLE_AT_ADDRESS = 2, 30
+"""How many sittings a person may have open, and for how many people the visitors of one address may play."""
 SPARED = Q(state=JobState.CANCELLED, started_at=None) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
 
 
@@ -62,21 +64,35 @@ def open_agents(user: User | None) -> QuerySet[Agent]:
     return agents.filter(everyone if user is None else ~Q(opponents=Opponents.NOBODY) | Q(owner=user))
 
 
-def sitting_quota_check(*, user: User, address_digest: str, environment: Environment, now: datetime) -> None:
+def sitting_quota_check(
+    *, user: User, address_digest: str, known: Sequence[UUID], environment: Environment, now: datetime
+) -> None:
     """Raise Refused or QuotaExceeded unless a person may sit down once more. Call it under the lock of the person.
 
-    address_digest: of a visitor; each counts for themselves.
+    address_digest: of a visitor. known: the sittings that the visitor's browser has begun, which count as a person's;
+    a browser that forgets them is stopped by what all visitors of its address may play together.
     """
     own = Sitting.objects.filter(user=user, address_digest=address_digest).order_by()
-    most = OPEN_AT_ONCE_OF_ADDRESS if address_digest else OPEN_AT_ONCE
-    if own.filter(state__in=OPEN).count() >= most:
-        who = "Visitors from your address have" if address_digest else "You have"
+    if not address_digest:
+        _quota_check(own, "You have", 1, user=user, environment=environment, now=now)
+        return
+    _quota_check(own.filter(public_id__in=known), "You have", 1, user=user, environment=environment, now=now)
+    together = "Visitors from your address have"
+    _quota_check(own, together, PEOPLE_AT_ADDRESS, user=user, environment=environment, now=now)
+
+
+def _quota_check(
+    rows: QuerySet[Sitting], who: str, people: int, *, user: User, environment: Environment, now: datetime
+) -> None:
+    """Raise Refused or QuotaExceeded if these sittings are as many as so many people may have."""
+    most = people * OPEN_AT_ONCE
+    if rows.filter(state__in=OPEN).count() >= most:
         raise Refused(f"{who} {most} matches against agents open. Finish or resign one of them first.")
     limit = quota_limit(QuotaName.SITTINGS_PER_DAY, owner=user, environment=environment)
-    today = own.filter(created_at__gte=day_begin(now), submission__agent__environment=environment)
-    if limit is not None and today.exclude(SPARED).count() >= limit:
+    today = rows.filter(created_at__gte=day_begin(now), submission__agent__environment=environment)
+    if limit is not None and today.exclude(SPARED).count() >= people * limit:
         raise QuotaExceeded(
-            f"You have played your {limit} matches of today against agents in {environment}. The next day begins at "
+            f"{who} played {people * limit} matches of today against agents in {environment}. The next day begins at "
             "00:00 UTC.",
             code=f"quota_{QuotaName.SITTINGS_PER_DAY.value}",
             retry_after_seconds=math.ceil((day_begin(now) + ONE_DAY - now).total_seconds()),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -35,12 +37,18 @@ NOT_YOUR_TURN = "This move was made already, or it is not your turn."
 
 
 def sitting_begin(
-    *, user: User | None, address: str, agent: Agent, seat: int | None, position: Position | None = None
+    *,
+    user: User | None,
+    address: str,
+    agent: Agent,
+    seat: int | None,
+    position: Position | None = None,
+    known: Sequence[UUID] = (),
 ) -> Sitting:
     """Let a person sit down against the active version of an agent, at the start or at a position.
 
-    user: None for a visitor, whose quota is counted by a hash of `address`. seat: 0 or 1; None draws it. Raises Refused
-    with what to do, and QuotaExceeded.
+    user: None for a visitor, whose quota is counted by the sittings that their browser has begun (`known`), and by a
+    hash of `address`. seat: 0 or 1; None draws it. Raises Refused with what to do, and QuotaExceeded.
     """
     now = timezone.now()
     digest = "" if user else address_digest(address, now=now)
@@ -50,7 +58,7 @@ def sitting_begin(
         why = sitting_obstacle(agent, version, user)
         if version is None or why:
             raise Refused(why)
-        sitting_quota_check(user=sitter, address_digest=digest, environment=agent.environment, now=now)
+        sitting_quota_check(user=sitter, address_digest=digest, known=known, environment=agent.environment, now=now)
         if position is not None:
             position_check(position, agent.environment)
         begins: dict[str, Any] = {"seed": secrets.randbelow(SEEDS)} if position is None else position.fields
@@ -90,6 +98,20 @@ def sitting_move(*, sitting: Sitting, step: int, action: int, steps: int = 1) ->
         _acted(row)
 
 
+def sitting_take_back(*, sitting: Sitting) -> None:
+    """Let a person take back their last move, and what was played after it. Raises Refused, and NotStored."""
+    with transaction.atomic():
+        row = _open_lock(sitting)
+        state, seat = sitting_so_far(row), row.persons_seat
+        if state.to_move != (seat,):
+            raise Refused("A move can be taken back when it is your turn.")
+        own = [step for step, moves in enumerate(state.steps) if moves[0][0] == seat]
+        if not own:
+            raise Refused("You have not moved yet.")
+        SittingMove.objects.filter(sitting=row, step__gte=own[-1]).delete()
+        Sitting.objects.filter(pk=row.pk).update(persons_turn_at=Now())
+
+
 def sitting_resign(*, sitting: Sitting) -> None:
     """Let a person give up; a worker then writes the result. Raises Refused."""
     with transaction.atomic():
@@ -110,13 +132,16 @@ def sitting_player_move(*, sitting: Sitting, move: Move) -> None:
         held.update(persons_turn_at=Now())
 
 
-def sitting_await_person(*, sitting: Sitting, log: str) -> None:
-    """Leave the board until the person moves, or has been away for too long. Raises StaleJob."""
-    seen = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
-    job_await_person(job=sitting, until=seen + IDLE, log=log)
-    # A move that was stored before this could not wake a running job.
-    now = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
-    if now != seen:
+def sitting_await_person(*, sitting: Sitting, step: int, valid: Sequence[int], log: str) -> None:
+    """Leave the board until the person moves, or has been away for too long. Raises StaleJob.
+
+    step: in which they are to move. valid: what they may play.
+    """
+    rows = Sitting.objects.filter(pk=sitting.pk)
+    job_await_person(job=sitting, until=rows.values_list("persons_turn_at", flat=True).get() + IDLE, log=log)
+    # What a person did before this could not wake a running job.
+    made = SittingMove.objects.filter(sitting=sitting, step=step, seat=sitting.persons_seat, action__in=valid)
+    if made.exists() or rows.exclude(resigned_at=None).exists():
         job_wake(job=sitting)
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from arena_kit.environment.records import Fault
+from arena_kit.referee.tracebacks import OwnLine, own_line
 from core.duels.selectors import NotStored, records_open
 from core.duels.traces import match_trace
 from core.models import JobState, Validation
@@ -13,11 +14,23 @@ from core.models import JobState, Validation
 
 @dataclass(frozen=True, slots=True)
 class ShownFault:
-    """A forfeited match: its number, the moves before the fault, and what the player raised, if it did."""
+    """A forfeited match: its number, the moves before the fault, and what the player raised, if it did.
 
+    error: the last line of the traceback. own: the line of the player's own files.
+    """
+
+    validation: int
     match: int
     moves: int
     trace: str
+
+    @property
+    def own(self) -> OwnLine | None:
+        return own_line(self.trace)
+
+    @property
+    def error(self) -> str:
+        return self.trace.rstrip().rpartition("\n")[2]
 
 
 def validation_fault(validation: Validation | None) -> ShownFault | None:
@@ -28,5 +41,5 @@ def validation_fault(validation: Validation | None) -> ShownFault | None:
         number = next((row.number for row in archive.index if row.fault is Fault.PLAYER), None)
         if number is not None:
             match = archive.match(number)
-            return ShownFault(number, len(match.actions), match_trace(validation, match))
+            return ShownFault(validation.pk, number, len(match.actions), match_trace(validation, match))
     return None

@@ -1,4 +1,4 @@
-"""What a person who comes back finds: each own agent with its rank, its last results, and who is just above it."""
+"""The overview of a person who comes back: own agents with rank and last results, and the next one above each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from core.models import Agent, Duel, JobState, Rating, User
+from core.models import Agent, Duel, JobState, Rating, Submission, User
 from core.ratings.board import Standing, changes_since_yesterday, ranked, standings_of
 
 AGENTS_SHOWN = 8
@@ -19,10 +19,16 @@ DUELS_READ = 200
 
 @dataclass(frozen=True, slots=True)
 class OwnResult:
-    """A duel seen from one's own agent. outcome: won, drawn or lost."""
+    """A duel seen from one's own agent, which is player 1 or 2. outcome: won, drawn or lost."""
 
     duel: Duel
+    player: int
     outcome: str
+
+    @property
+    def opponent(self) -> Submission:
+        """The other version."""
+        return self.duel.player_2 if self.player == 1 else self.duel.player_1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +84,9 @@ def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
     rows = duels.select_related("player_1__agent", "player_2__agent").order_by("-pk")
     found: dict[int, list[OwnResult]] = defaultdict(list)
     for duel in rows.only(*shown, "player_1__agent__name", "player_2__agent__name")[:DUELS_READ]:
-        for name in ("PLAYER_1", "PLAYER_2"):
+        for player, name in enumerate(("PLAYER_1", "PLAYER_2"), start=1):
             agent = getattr(duel, name.lower()).agent_id
             if agent in keys and len(found[agent]) < RESULTS_SHOWN:
                 outcome = {name: "won", "DRAW": "drawn"}.get(duel.outcome, "lost")
-                found[agent].insert(0, OwnResult(duel, outcome))
+                found[agent].insert(0, OwnResult(duel, player, outcome))
     return found

@@ -11,13 +11,15 @@ from django.db.models.functions import Lower
 
 from core.models import Agent, Environment, User
 from core.models.user import ANONYMOUS_EMAIL
+from core.submissions.tries import agents_visible
+from core.tournaments.results import Viewer
 
 Row = TypeVar("Row", bound=Model)
 
 
-def agent_search(words: Sequence[str], *, limit: int) -> list[Agent]:
+def agent_search(words: Sequence[str], viewer: Viewer, *, limit: int) -> list[Agent]:
     """Return agents whose name, owner or environment has each word, those that begin with the first one first."""
-    rows = Agent.objects.filter(
+    rows = agents_visible(Agent.objects.all(), viewer).filter(
         _each(words, "name", "owner__username", "environment__name"), environment__is_active=True
     )
     return list(_by_name(rows.select_related("owner", "environment"), "name", words)[:limit])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, OuterRef, Prefetch, Subquery
+from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery
 
 from core.duels.selectors import NotStored
 from core.evaluations.board import board_rank
@@ -42,7 +42,8 @@ from core.people.rights import may
 from core.ratings.board import Standing, standings_of
 from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
-from core.submissions.outlook import edition_expected, edition_outlook
+from core.submissions.outlook import edition_outlook
+from core.submissions.tries import agents_visible, versions_visible
 from core.tournaments.fields import place_awaited
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import Viewer, withheld_from
@@ -73,6 +74,7 @@ class Version:
     log: OpenLog | None
     places: tuple[EditionPlace, ...]
     is_moving: bool
+    """Whether a phase or test of it waits or runs."""
     outlook: str = ""
     """A sentence about when a version that may play, but has not, will play."""
     evaluation: Evaluation | None = None
@@ -145,9 +147,13 @@ def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
     return agent.is_public or agent.owner_id == viewer.pk or may(viewer, "core.view_submission")
 
 
-def agent_get(environment_slug: str, name: str) -> Agent:
-    """Return an agent by environment and name, in any case. Raises Agent.DoesNotExist."""
+def agent_get(environment_slug: str, name: str, viewer: Viewer | None = None) -> Agent:
+    """Return an agent by environment and name, in any case. Raises Agent.DoesNotExist.
+
+    viewer: raise it also if they may not know of the agent.
+    """
     agents = Agent.objects.select_related("environment", "owner")
+    agents = agents if viewer is None else agents_visible(agents, viewer)
     return agents.get(environment__slug=environment_slug, name__iexact=name)
 
 
@@ -180,23 +186,19 @@ def version_list(
     *,
     playing: Submission | None,
     is_publishing: bool,
-    viewer: Viewer | None = None,
-    number: int | None = None,
+    viewer: Viewer,
     offset: int = 0,
     limit: int | None = None,
 ) -> list[Version]:
-    """Return versions of an agent, newest first; all without a limit, only one with `number`.
+    """Return the versions of an agent that a viewer may know of, newest first; all without a limit.
 
     playing: the result of `active_version`, unless agents are ranked by scores.
     Places in tournaments whose results are withheld from the viewer are left out. The newest version, and every
     version whose page still changes, has its log.
     """
-    withheld = withheld_from(viewer or AnonymousUser())
     participations = Participant.objects.select_related("tournament")
-    participations = participations.exclude(tournament__in=withheld).order_by("-tournament__edition")
-    submissions = submissions_with_phases(agent).select_related("rating")
-    if number is not None:
-        submissions = submissions.filter(number=number)
+    participations = participations.exclude(tournament__in=withheld_from(viewer)).order_by("-tournament__edition")
+    submissions = versions_visible(submissions_with_phases(agent).select_related("rating"), viewer)
     ordered = submissions.prefetch_related(
         Prefetch("participations", participations.order_by("-tournament__edition"))
     ).order_by("-number")
@@ -207,7 +209,7 @@ def version_list(
     if agent.environment.is_scored:
         return [_scored_version(row, shown, is_newest=row is newest) for row, shown in zip(rows, phases, strict=True)]
     lineups, (latest, outlook) = lineups_of(agent, rows), _playing(agent, playing)
-    can_see_source = viewer is not None and agent_source_visible(agent, viewer)
+    can_see_source = agent_source_visible(agent, viewer)
     runs = {row.pk: _first_run(row) for row in rows if row == latest}
     return [
         Version(
@@ -216,7 +218,7 @@ def version_list(
             phases=shown,
             log=open_log(row) if is_moving(row) or row is newest else None,
             places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in row.participations.all()),
-            is_moving=is_moving(row) or lineups[row.pk].is_tested or (row == latest and _is_awaited(row, runs[row.pk])),
+            is_moving=is_moving(row) or lineups[row.pk].is_tested,
             lineup=lineups[row.pk],
             fault=validation_fault(validation_of(row)) if row is newest and can_see_source else None,
             run=runs.get(row.pk),
@@ -228,10 +230,13 @@ def version_list(
     ]
 
 
-def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[UserAgent]:
-    """Return some of a user's agents, by environment and name."""
-    ordered = user.agents.select_related("environment").order_by("environment__name", "name")
-    agents = list(ordered[offset : offset + limit])
+def user_agent_rows(user: User, viewer: Viewer) -> QuerySet[Agent]:
+    """Return the agents of a user that a viewer may know of, by environment and name."""
+    return agents_visible(user.agents.select_related("environment"), viewer).order_by("environment__name", "name")
+
+
+def user_agent_list(agents: Sequence[Agent]) -> list[UserAgent]:
+    """Return agents with their standing."""
     current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
     standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
     ranks = standings_of(agents)
@@ -257,11 +262,6 @@ def _first_run(row: Submission) -> FirstRun | None:
             progress = participant_progress(participant)
             return FirstRun(participant.tournament, progress.succeeded + progress.void, progress.total)
     return None
-
-
-def _is_awaited(row: Submission, run: FirstRun | None) -> bool:
-    """Return whether the first rank of the version that plays is to come, so that its page follows it."""
-    return run is not None or (not _has_rank(row) and edition_expected(row.agent.environment))
 
 
 def _has_rank(row: Submission) -> bool:

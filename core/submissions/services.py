@@ -31,6 +31,7 @@ from core.models import (
 from core.monitoring.metrics import refusals_counted, submission_received
 from core.people.quotas import makes_agent_active, owner_share, quota_check, upload_lock
 from core.submissions.existing import submission_rebuild
+from core.submissions.naming import NAME_TAKEN, name_check
 from core.submissions.uploads import (
     Stored,
     Upload,
@@ -61,8 +62,6 @@ class Labels:
 
 
 NO_LABELS = Labels()
-NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
-NAME_OWN = "You have an agent of this name: upload a new version of it, or give the new agent another name."
 
 
 @refusals_counted()
@@ -98,7 +97,7 @@ def agent_create(
         return _twin(environment, owner, name, upload.sha256, is_public=is_public)
 
     def check(by: User) -> None:
-        _check_name(environment, owner, name)
+        name_check(environment=environment, owner=owner, name=name)
         quota_check(
             owner=by,
             environment=environment,
@@ -125,7 +124,7 @@ def agent_create(
                     )
         except IntegrityError:
             # Another account has just taken the name, or organisers have removed the environment.
-            _check_name(environment, owner, name)
+            name_check(environment=environment, owner=owner, name=name)
             _check_exists(environment)
             raise Refused(NAME_TAKEN, field="name") from None
         stored.is_kept = twin is None
@@ -219,13 +218,6 @@ def _check_exists(environment: Environment) -> None:
     """Refuse an upload into an environment that organisers have just removed."""
     if not Environment.objects.filter(pk=environment.pk).exists():
         raise Refused(f"{environment} was removed a moment ago.", field="archive")
-
-
-def _check_name(environment: Environment, owner: User, name: str) -> None:
-    """Refuse a name that another agent has."""
-    namesake = Agent.objects.filter(environment=environment, name__iexact=name).first()
-    if namesake is not None:
-        raise Refused(NAME_OWN if namesake.owner_id == owner.pk else NAME_TAKEN, field="name")
 
 
 def _same_version(agent: Agent, upload: Upload) -> Submission | None:

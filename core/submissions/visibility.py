@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypeVar, cast
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from core.evaluations.episodes import seeds_hidden
 from core.models import (
@@ -28,8 +28,10 @@ from core.models import (
 from core.people.rights import may
 from core.rollouts.permissions import rollouts_visible
 from core.submissions.selectors import agent_source_visible
+from core.submissions.tries import versions_visible
 from core.tournaments.results import Viewer, duel_visible
 
+AnyJob = TypeVar("AnyJob", bound=Job)
 SECRETS = "core.view_evaluation"
 """The right to see what hidden seeds have led to."""
 
@@ -82,11 +84,17 @@ def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
     return "The organisers can read why." if is_hidden else "The owner can read why."
 
 
-def jobs_visible(rows: QuerySet[Job], viewer: Viewer) -> QuerySet[Job]:
-    """Return the jobs among some of one kind that a viewer may know of: of rollouts, those whose outcome they see."""
-    return (
-        cast(QuerySet[Job], rollouts_visible(cast(QuerySet[Rollout], rows), viewer)) if rows.model is Rollout else rows
-    )
+def jobs_visible(rows: QuerySet[AnyJob], viewer: Viewer) -> QuerySet[AnyJob]:
+    """Return the jobs among some of one kind that a viewer may know of: of rollouts, those whose outcome they see.
+
+    Of versions, those of versions that they may know of: a failed try is its owner's. Organisers see all of these.
+    """
+    if rows.model is Rollout:
+        return cast(QuerySet[AnyJob], rollouts_visible(cast(QuerySet[Rollout], rows), viewer))
+    if rows.model in (Build, Validation, Publication, Evaluation):
+        of_version = Submission.objects.filter(pk=OuterRef("submission"))
+        return rows if may(viewer) else rows.filter(Exists(versions_visible(of_version, viewer)))
+    return rows
 
 
 def submission_of(job: Job) -> Submission | None:

@@ -20,6 +20,7 @@ _SHOWN = (
     "withdrawn_at",
     "submission__public_id",
     "submission__number",
+    "submission__rating__value",
     *(f"submission__agent__{name}" for name in ("name", "is_disabled", "quarantined_at")),
     *(f"submission__agent__owner__{name}" for name in ("username", "team", "is_active")),
 )
@@ -113,7 +114,7 @@ def bracket_get(tournament: Tournament) -> Drawn | None:
     plan = Plan.objects.filter(tournament=tournament).select_related("tournament").first()
     if plan is None:
         return None
-    rows = tournament.participants.select_related("submission__agent__owner").only(*_SHOWN)
+    rows = tournament.participants.select_related("submission__agent__owner", "submission__rating").only(*_SHOWN)
     return Drawn(
         outline=plan_outline(plan),
         round=plan.round,

@@ -1,4 +1,4 @@
-"""What has been played today, in two figures."""
+"""Two figures about today: matches played, and people who were here."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ def play_on_a_cluster(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, name, {})
     for module in ("core.jobs.claims", "core.tests.working"):
         monkeypatch.setattr(f"{module}.SERVICES", registry.SERVICES)
-    monkeypatch.setattr("core.jobs.worker_selectors.DRIVERS", registry.DRIVERS)
     monkeypatch.setattr("core.jobs.stopping._asked_at", None)
     settings.SANDBOX = "kubernetes"
     settings.QUEUES = QUEUES

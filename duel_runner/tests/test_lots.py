@@ -57,6 +57,7 @@ from duel_runner.lots.blocks import block_of
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
 from duel_runner.management.commands import kubernetes_check
+from duel_runner.queues import serve
 from duel_runner.tasks import evaluate
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
 
@@ -503,6 +504,7 @@ def test_the_rows_of_a_database_that_is_away_are_left_as_they_are(
 
 def test_the_places_of_an_arena_are_those_of_its_drivers(settings: Any) -> None:
     settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "lots": 7}
+    serve("kubernetes")
     assert places_alive(Duel) == 0
     worker_appear(name="host:1", host="host", pid=1, queue="lots", version="1", python="3")
     assert (places_alive(Duel), places_alive(Recording)) == (7, 0)

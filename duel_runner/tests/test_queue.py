@@ -129,13 +129,11 @@ def alive(*names: str) -> None:
         worker_appear(name=name, host="host", pid=number, queue="duel", version="1", python="3")
 
 
-def test_people_at_the_board_leave_half_of_the_workers_to_others(duel: Duel, played: list[str]) -> None:
+def test_people_at_the_board_wait_for_no_other_work_and_keep_none_waiting(duel: Duel, played: list[str]) -> None:
     alive("worker-1")
-    factories.sitting(duel.player_1, JobState.RUNNING)
     waiting = factories.sitting(duel.player_1, JobState.QUEUED)
     work("duel")
-    assert (played, claims.is_work_waiting("duel"), claims.is_line_waiting("duel")) == (["duel"], False, True)
-    alive("worker-2", "worker-3", "worker-4")
-    claim = claims.claim_next("duel", worker="host:1")
+    assert (played, at_work()) == (["duel"], ["sitting"])
+    claim = claims.claim_next("sitting", worker="host:1")
     assert claim is not None
     assert claim.job == waiting

@@ -67,6 +67,6 @@ def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choic
     """Return the three ways to move a paddle, each a third of the picture from the top."""
     third = HEIGHT / 3
     return [
-        Choice(action, (Part(str(action), *ACTIONS[action], (0, third * action, WIDTH, third)),))
+        Choice(action, (Part(str(action), *ACTIONS[action], (0, third * action, WIDTH, third), is_rest=action == 1),))
         for action in valid_actions
     ]

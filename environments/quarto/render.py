@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arena_kit.environment.choices import Choice, Part
+from arena_kit.environment.choices import OPPONENT, Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
 
 from .words import cell_name, piece_name
 
+KEYS = "1234qwerasdfzxcv"
+"""By cell, and by place of a piece that is left: four rows of four keys."""
 LIGHT, DARK = 'fill="#f5dcaa" stroke="#8a6426"', 'fill="#7a3f12" stroke="#d19a5c"'
 """How pieces are painted: their colour is a trait, so it differs from the colours of both seats."""
 
@@ -64,16 +66,24 @@ def frame_to_svg(frame: Frame) -> str:
 def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choice]:
     """Return the actions as two decisions: the cell for the piece in hand, and the piece for the other seat.
 
-    Keys are hexadecimal digits.
+    Keys lie on the keyboard as the cells on the board, and as the pieces that are left beside it.
     """
-    places = {piece: index for index, piece in enumerate(frame["reserve"])}
-    choices = []
-    for action in valid_actions:
-        cell, piece = action >> 4, action & 15
-        row, column = divmod(cell, 4)
-        area = (14.0 + 74 * column, 14.0 + 74 * row, 70.0, 70.0)
-        where = Part(str(cell), f"Cell {cell_name(cell)}", f"{cell:x}", area)
-        line, place = divmod(places[piece], 4)
-        what = Part(str(piece), piece_name(piece), f"{piece:x}", (334 + 44 * place, 134 + 44 * line, 44, 44))
-        choices.append(Choice(action, (where, what)))
-    return choices
+    cells = {cell: _cell_part(cell, piece_name(frame["hand"])) for cell in {action >> 4 for action in valid_actions}}
+    pieces = {piece: _piece_part(piece, place) for place, piece in enumerate(frame["reserve"])}
+    return [Choice(action, (cells[action >> 4], pieces[action & 15])) for action in valid_actions]
+
+
+def _cell_part(cell: int, hand: str) -> Part:
+    row, column = divmod(cell, 4)
+    area = (14.0 + 74 * column, 14.0 + 74 * row, 70.0, 70.0)
+    request = f"Choose a cell for the piece in hand, the {hand}."
+    return Part(str(cell), f"Cell {cell_name(cell)}", KEYS[cell], area, request)
+
+
+def _piece_part(piece: int, place: int) -> Part:
+    """place: among the pieces that are left."""
+    row, column = divmod(place, 4)
+    area = (334.0 + 44 * column, 134.0 + 44 * row, 44.0, 44.0)
+    picture = svg(44, 44, piece_name(piece), piece_parts(piece, 22, 22, 44))
+    request = f"Choose the piece that {OPPONENT} must place."
+    return Part(str(piece), piece_name(piece), KEYS[place], area, request, picture)

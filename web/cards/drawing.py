@@ -14,7 +14,7 @@ from arena_kit.environment.replay_file.views import seat_views
 from arena_kit.text import plain_line
 from core.duels.replays import Names, match_views, replay_facts
 from core.duels.selectors import NotStored, match_get
-from core.models import Duel
+from core.models import Duel, Sitting
 from web.cards.fonts import drawable
 from web.cards.rasteriser import NotDrawn, rasterised
 
@@ -31,11 +31,12 @@ _OUTSIDE = re.compile(r"""(?:href\s*=\s*["'](?!\#|data:)|url\(\s*["']?(?!\#|data
 """Matches what a picture would load from elsewhere, files of the server included."""
 
 
-def card_png(row: Duel, number: int) -> bytes:
+def card_png(row: Duel | Sitting, number: int) -> bytes:
     """Draw the card of a match as PNG. Raises NotStored."""
+    of = row.environment if isinstance(row, Duel) else row.submission.agent.environment
     record, _ = match_get(row, number)
     names = replay_facts(row, number).names
-    environment, key = row.environment.name, f"card-without-picture:{row.environment_version}"
+    environment, key = of.name, f"card-without-picture:{row.environment_version}"
     if not cache.get(key):
         last = match_views(row, record, (names[0], names[1]))[-1]
         try:

@@ -9,6 +9,7 @@ from core.ratings.board import standings_of
 from core.submissions.search import agent_search, environment_search, user_search
 from web.docs.pages import INDEX, doc_group, doc_pages, index_parts
 from web.docs.search import doc_search, search_words
+from web.site.requests import viewer_of
 
 FOUND = 10
 """The most that a search shows of each kind."""
@@ -45,7 +46,7 @@ def search(request: HttpRequest) -> HttpResponse:
     words = search_words(query, most=MOST_WORDS)
     context: dict[str, object] = {"query": query, "most": FOUND}
     if words:
-        agents = agent_search(words, limit=FOUND)
+        agents = agent_search(words, viewer_of(request), limit=FOUND)
         standings = standings_of(agents)
         found = {
             "environments": environment_search(words, limit=FOUND),

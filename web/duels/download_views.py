@@ -8,6 +8,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, cast
 
 from django.http import Http404, HttpRequest, HttpResponseBase
+from django.urls import reverse
 
 from arena_kit.environment.adapters.classic.document import classic_document
 from arena_kit.environment.protocol import BrokenEnvironment
@@ -20,7 +21,8 @@ from core.duels.selectors import (
     records_shown,
     spec_get,
 )
-from web.site.files import GZIP, TEXT, ZIP, attachment, text
+from web.duels.parts import origin_crumbs
+from web.site.files import GZIP, ZIP, attachment, log_page
 from web.site.played import get_duel, source_visible
 from web.site.refusals import explained
 
@@ -60,15 +62,18 @@ def duel_records(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 
 @explained
 def duel_log(request: HttpRequest, duel_id: int, log: str) -> HttpResponseBase:
-    """Send the arena's log to everyone, a player's log to people who may see its agent's source."""
+    """Show the arena's log to everyone, a player's log to people who may see its agent's source."""
     row = get_duel(request, duel_id)
     name = f"duel-{duel_id}-{log}.log"
+    crumbs = [(reverse("web:environment", args=[row.environment.slug]), str(row.environment))]
+    crumbs += [*origin_crumbs(row), (reverse("web:duel", args=[duel_id]), str(row))]
     if log == "arena":
-        return text(row.log, name)
+        return log_page(request, row.log, name, f"The arena's log of {row}", crumbs)
     players = {"player_1": (row.player_1, row.player_1_log), "player_2": (row.player_2, row.player_2_log)}
     if log not in players or not source_visible(request, players[log][0].agent):
         raise Http404("There is no such log, or its agent is private.")
-    return attachment(file_get(players[log][1], "This player printed nothing, or its log is"), name, TEXT)
+    file = file_get(players[log][1], "This player printed nothing, or its log is")
+    return log_page(request, file, name, f"Output of {players[log][0]}", crumbs)
 
 
 def gzipped(chunks: Iterable[str]) -> IO[bytes]:

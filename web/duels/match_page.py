@@ -14,7 +14,7 @@ from django.views.decorators.gzip import gzip_page
 from arena_kit.environment.adapters.classic.html import AddressOf, Head, head_of, html_of
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.records import MatchRecord
-from arena_kit.environment.replay_file.views import FrameView
+from arena_kit.environment.replay_file.views import FrameView, seat_views
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.sitting import PERSON
 from core.duels.replays import Names, match_views
@@ -37,9 +37,10 @@ def viewer(
     addresses: MatchAddresses,
     context: Context,
 ) -> HttpResponse:
-    """Show the page of a match: one state without JavaScript, all of them with it."""
+    """Show the page of a match. context: its `players` are the submissions by player (1, 2), if they are agents'."""
     context |= match_parts(record, names, trace=match_trace(job, record) if context["can_see_trace"] else "") | {
         "match_count": count,
+        "seats": [(seat, context.get("players", {}).get(seat.player)) for seat in seat_views(record, names)],
         "environment_version": job.environment_version,
         "frames_url": addresses.frames,
         "files": addresses.files,

@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.facts import ending
-from arena_kit.environment.replay_file.views import seat_views
 from arena_kit.text import plain_line
 from core.duels.replays import Names, duel_names
 from core.links import absolute
@@ -64,7 +63,6 @@ def match_parts(record: MatchRecord, names: Names, *, trace: str) -> dict[str, A
         "names": names,
         "title": f"{names[0]} against {names[1]}",
         "ending": ending(record, names),
-        "seats": seat_views(record, names),
         "error": record.error.partition("\n")[0],
         "trace": trace,
     }
@@ -78,6 +76,15 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
     page, embed, card = (reverse(f"web:{name}", args=arguments) for name in ("match", "embedded_match", "match_card"))
     width, height = FRAME_SIZE
     said = f"{row.environment.name}, match {record.number} of {count}: {ending(record, names)}."
+    snippet = (
+        f'<iframe src="{escape(absolute(embed))}" title="{escape(title)}" width="{width}" height="{height}" '
+        'loading="lazy"></iframe>'
+    )
+    return Sharing(page, embed, snippet, preview_tags(title, said, page, card))
+
+
+def preview_tags(title: str, said: str, page: str, card: str) -> tuple[tuple[str, str], ...]:
+    """Return what other sites show for a link to a match. said: what happened in it. page, card: paths."""
     tags = {
         "og:type": "website",
         "og:site_name": settings.SITE_NAME,
@@ -91,8 +98,4 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
         "og:image:alt": f"The last position. {said}",
         "twitter:card": "summary_large_image",
     }
-    snippet = (
-        f'<iframe src="{escape(absolute(embed))}" title="{escape(title)}" width="{width}" height="{height}" '
-        'loading="lazy"></iframe>'
-    )
-    return Sharing(page, embed, snippet, tuple((name, plain_line(value)) for name, value in tags.items()))
+    return tuple((name, plain_line(value)) for name, value in tags.items())

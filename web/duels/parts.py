@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from arena_kit.environment.record_archive import MatchSummary
+from arena_kit.environment.records import Outcome
 from core.duels.selectors import GROUPS, MatchFilter, MatchGroup
 from core.models import Duel
 
@@ -46,6 +47,16 @@ class GroupView:
 
 
 @dataclass(frozen=True, slots=True)
+class SeatShare:
+    """The matches of a duel with a player in the first seat. won, lost: by that player; a forfeit is lost."""
+
+    name: str
+    won: int
+    drawn: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
     """A part of the bar. start: matches from its left end. length: in matches."""
 
@@ -77,13 +88,21 @@ def segments(duel: Duel) -> Iterator[Segment]:
         start += count
 
 
+def seat_shares(index: Sequence[MatchSummary], names: tuple[str, str]) -> list[SeatShare]:
+    """Return the results by who had the first seat, for both players; none without matches."""
+    won = (Outcome.PLAYER_1, Outcome.PLAYER_2)
+    counts = [Counter(match.outcome for match in index if match.first_player == place) for place in (0, 1)]
+    found = [SeatShare(names[k], counts[k][won[k]], counts[k][Outcome.DRAW], counts[k][won[1 - k]]) for k in (0, 1)]
+    return found if index else []
+
+
 def match_filter(query: QueryDict) -> MatchFilter:
     """Read the filter from an address. Unknown values are ignored."""
     result, first = query.get("result", ""), query.get("first", "")
     return MatchFilter(
         result=result if result in GROUPS else "",
         first=int(first) if first in ("1", "2") else 0,
-        longest=query.get("sort") == "moves",
+        order={"moves": -1, "fewest": 1}.get(query.get("sort", ""), 0),
     )
 
 

@@ -22,7 +22,7 @@ from core.watching.selectors import index_get, match_shown
 from web.duels.course_parts import course_of
 from web.duels.match_page import frames, viewer
 from web.duels.match_parts import match_addresses, sharing
-from web.duels.parts import group_views, match_filter, origin_crumbs, segments
+from web.duels.parts import group_views, match_filter, origin_crumbs, seat_shares, segments
 from web.duels.viewer_parts import Context
 from web.site.played import get_duel, get_validation, source_visible
 from web.site.refusals import explained
@@ -52,7 +52,7 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
         context["missing"] = str(missing)
     if not row.is_over:
         context |= {"board": board_part(row), "events": events_address(f"duels/{row.pk}")}
-    context["course"] = course_of(row, duel_names(row), index)
+    context |= {"course": course_of(row, duel_names(row), index), "shares": seat_shares(index, duel_names(row))}
     part = request.headers.get("HX-Target") == "duel"
     return render(request, "web/duels/body.html" if part else "web/duels/duel.html", context)
 
@@ -68,13 +68,12 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     environment = row.environment
     # Other sites, and matches that go on from here, show what everyone may see.
     is_public = row.is_over and duel_visible(row, AnonymousUser())
+    page = (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}")
     context: Context = {
-        "crumbs": [
-            (reverse("web:environment", args=[environment.slug]), environment.name),
-            *origin_crumbs(row),
-            (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}"),
-        ],
+        "crumbs": [(reverse("web:environment", args=[environment.slug]), environment.name), *origin_crumbs(row), page],
         "duel": row,
+        "environment": environment,
+        "players": {1: row.player_1, 2: row.player_2},
         "is_void": row.is_void,
         "is_live": not row.is_over,
         "can_see_trace": trace,
@@ -104,6 +103,8 @@ def validation_match(request: HttpRequest, validation_id: int, number: int) -> H
             (reverse("web:agent", args=[environment.slug, agent.name]), agent.name),
             ("", f"self-play of version {row.submission.number}"),
         ],
+        "environment": environment,
+        "players": dict.fromkeys((1, 2), row.submission),
         "can_see_trace": True,
     }
     addresses = match_addresses("web:validation_match", row.pk, number, count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import HttpResponseBase
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
@@ -18,7 +19,7 @@ from core.evaluations.episodes import episode_get, episode_list, score_distribut
 from core.listing import evaluation_rows
 from core.models import Evaluation, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
-from core.submissions.visibility import episodes_visible, error_shown, records_visible
+from core.submissions.visibility import episodes_visible, error_shown, jobs_visible, records_visible
 from web.api.base import Listed, Shown, one
 from web.api.fields import BriefField, JobFields, Version
 from web.api.listing import Pages, RowFilter
@@ -114,13 +115,15 @@ class EvaluationFilter(filters.FilterSet):
 
 
 class EvaluationList(Listed[Evaluation]):
-    """All evaluations, newest first."""
+    """Evaluations of versions that have worked, and those of the account, newest first."""
 
     tag = "evaluations"
-    queryset = evaluation_rows()
     serializer_class = EvaluationAnswer
     filterset_class = EvaluationFilter
     ordering_fields = ("created_at",)
+
+    def get_queryset(self) -> QuerySet[Evaluation]:
+        return jobs_visible(evaluation_rows(), viewer_of(self.request))
 
 
 class EvaluationShown(Shown[Evaluation]):

@@ -31,7 +31,7 @@ from web.evaluations.parts import (
     recording_views,
 )
 from web.site.charts import formation, histogram
-from web.site.files import TEXT, ZIP, attachment, text
+from web.site.files import ZIP, attachment, log_page
 from web.site.fragments import render_page
 from web.site.media import media_response
 from web.site.refusals import explained, status_of
@@ -124,14 +124,19 @@ def records(request: HttpRequest, evaluation_id: int) -> HttpResponseBase:
 
 @explained
 def log(request: HttpRequest, evaluation_id: int, log: str) -> HttpResponseBase:
-    """Send the arena's log, or the output of the player or script, to people who may read it."""
+    """Show the arena's log, or the output of the player or script, to people who may read it."""
     row = get_evaluation(evaluation_id)
     viewer = viewer_of(request)
     name = f"evaluation-{row.pk}-{log}.log"
+    crumbs = [
+        (reverse("web:environment", args=[row.environment.slug]), str(row.environment)),
+        (reverse("web:evaluation", args=[row.pk]), f"evaluation of {row.submission}"),
+    ]
     if log == "arena" and visibility.arena_log_visible(row, viewer):
-        return text(row.log, name)
+        return log_page(request, row.log, name, f"The arena's log of evaluation {row.pk}", crumbs)
     if log == "player" and visibility.player_log_visible(row, viewer):
-        return attachment(file_get(row.player_log, "Nothing was printed, or the log is"), name, TEXT)
+        file = file_get(row.player_log, "Nothing was printed, or the log is")
+        return log_page(request, file, name, f"Output of {row.submission}", crumbs)
     raise Http404("There is no such log, or it is not public.")
 
 

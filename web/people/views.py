@@ -13,9 +13,10 @@ from core.models import User
 from core.notices.selectors import choice_list
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_update
-from core.submissions.selectors import user_agent_list
+from core.submissions.selectors import user_agent_list, user_agent_rows
 from web.people.forms import ProfileForm
 from web.people.quota_parts import own_quotas
+from web.site.requests import viewer_of
 
 AGENTS_A_PAGE = 50
 
@@ -42,6 +43,7 @@ def profile(request: HttpRequest) -> HttpResponse:
 def user(request: HttpRequest, username: str) -> HttpResponse:
     """Show a person's public page, in pages: one account owns all anonymous agents, which may be many."""
     person = get_object_or_404(User, username__iexact=username, is_active=True)
-    page = Paginator(person.agents.order_by("pk"), AGENTS_A_PAGE).get_page(request.GET.get("page"))
-    agents = user_agent_list(person, offset=max(0, page.start_index() - 1), limit=AGENTS_A_PAGE)
+    rows = user_agent_rows(person, viewer_of(request))
+    page = Paginator(rows, AGENTS_A_PAGE).get_page(request.GET.get("page"))
+    agents = user_agent_list(list(page.object_list))
     return render(request, "web/people/user.html", {"person": person, "agents": agents, "page": page})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
@@ -21,7 +22,7 @@ PAD = 10
 def badge(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Draw the badge of an agent."""
     try:
-        agent = agent_get(slug, name)
+        agent = agent_get(slug, name, AnonymousUser())
     except Agent.DoesNotExist:
         raise Http404(f"There is no agent {name} in {slug}.") from None
     said = _said(agent)

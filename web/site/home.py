@@ -21,7 +21,7 @@ from core.watching.wall import running_duels
 
 EASIEST = ("tic-tac-toe", "cart-pole")
 """The environments that the first steps of new people name."""
-RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN, NEWS_SHOWN = 4, 4, 3, 4
+RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN, NOTICES_SHOWN = 4, 4, 3, 4
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -43,7 +43,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "waiting_tasks": [card for card in waiting if card.environment.is_available],
         "missing_tasks": [card for card in waiting if not card.environment.is_available],
         "featured": featured.duels,
-        "hero": featured.hero,
+        "films": featured.films,
         "playing": running_duels()[:PLAYING_SHOWN],
         "running": tournament_running_list(None)[:RUNNING_SHOWN],
         "is_new": is_new,
@@ -56,9 +56,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def _own(request: HttpRequest) -> dict[str, object]:
     """Return the viewer's agents and news; for strangers nothing."""
     if not isinstance(request.user, User):
-        return {"own": (), "news": ()}
-    news = inbox(request.user).filter(read_at=None)
-    return {"own": own_overview(request.user, now=timezone.now()), "news": news[:NEWS_SHOWN]}
+        return {"own": (), "own_notices": ()}
+    unread = inbox(request.user).filter(read_at=None)
+    return {"own": own_overview(request.user, now=timezone.now()), "own_notices": unread[:NOTICES_SHOWN]}
 
 
 def _example_environment(environments: Sequence[Environment]) -> Environment | None:

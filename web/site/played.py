@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from core.duels.selectors import duel_get, validation_get
 from core.models import Agent, Duel, Validation
 from core.submissions.selectors import agent_source_visible
+from core.submissions.tries import version_visible
 from core.tournaments.results import duel_check
 from web.site.requests import viewer_of
 
@@ -32,6 +33,6 @@ def get_validation(request: HttpRequest | Request, validation_id: int) -> Valida
         row = validation_get(validation_id)
     except Validation.DoesNotExist:
         raise Http404("There is no such validation.") from None
-    if not source_visible(request, row.submission.agent):
+    if not source_visible(request, row.submission.agent) or not version_visible(row.submission, viewer_of(request)):
         raise Http404("There is no such validation.")
     return row

@@ -36,6 +36,10 @@ def account_of(request: HttpRequest | Request) -> User | None:
     return request.user if isinstance(request.user, User) else None
 
 
+SEATED = "sittings"
+"""The key in a visitor's session of the sittings that they have begun, by their names in addresses."""
+
+
 def client_network(request: HttpRequest | Request) -> str | None:
     """Return the visitor's IPv4 address or IPv6 network; None if it is unknown."""
     address = client_address(request.META)

@@ -19,7 +19,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from core.cache.answers import count_key
 from core.people.logins import BY_ACCOUNT
 from web.site.logins import is_known_here, is_locked_here, typed_account, waiting_account
-from web.site.requests import account_of, client_network
+from web.site.requests import SEATED, account_of, client_network
 
 if TYPE_CHECKING:
     # At run time this would be a circle: views load these classes through the settings.
@@ -121,6 +121,12 @@ def by_sender(request: AnyRequest) -> str:
     return by_account(request) or by_address(request)
 
 
+def by_seat(request: AnyRequest) -> str:
+    """A visitor who has sat down counts alone: a class behind one address plays at many boards."""
+    sat = SEATED in request.session and account_of(request) is None
+    return f"visitor {request.session.session_key}" if sat else by_sender(request)
+
+
 def by_stranger(request: AnyRequest) -> str | None:
     return None if account_of(request) else by_address(request)
 
@@ -182,6 +188,7 @@ ChangeThrottle = limit("changes", by_account, WRITES,
                        "You have changed too often which of your agents and versions play, or where.")
 # Pages that play a match again, draw an episode or unpack an archive; searches read whole tables.
 ReplayThrottle = limit("replay", by_sender, ALL, "You have opened too many matches in a short time.")
+BoardThrottle = limit("replay", by_seat, ALL, "You have moved or looked at boards too often in a short time.")
 SearchThrottle = limit("replay", by_sender, ALL, "You have searched or opened matches too often in a short time.")
 # With what every seat saw, and cards of matches: they take longer than pages.
 ReplayFileThrottle = limit("replay_file", by_sender, ALL, "You have downloaded too many replays in a short time.")

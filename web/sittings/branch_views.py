@@ -26,7 +26,7 @@ from web.duels.parts import origin_crumbs
 from web.site.played import get_duel
 from web.site.refusals import explained
 from web.site.requests import account_of, whole_number
-from web.sittings.parts import seat_remember
+from web.sittings.parts import seat_remember, sittings_known
 
 MOST_LISTED = 100
 SEATS = {"first": 0, "second": 1}
@@ -71,6 +71,7 @@ def sit_down(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
             agent=_agent(position, request.POST.get("agent", "")),
             seat=SEATS.get(request.POST.get("seat", "")),
             position=position,
+            known=sittings_known(request),
         )
     except Refused as refusal:
         messages.error(request, str(refusal))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arena_kit.environment.choices import Area, Choice, Part
+from arena_kit.environment.choices import OPPONENT, Area, Choice, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Spot:
 class Option:
     """One thing to choose. action: the action that it plays; None if it is the first of two decisions.
 
-    word: names that decision in the page's address.
+    word: names that decision in the page's address. picture: a data URL; empty without one. is_rest: as in a Part.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Option:
     place: Spot | None
     action: int | None = None
     word: str = ""
+    picture: str = ""
+    is_rest: bool = False
 
     @property
     def shown_key(self) -> str:
@@ -47,12 +50,13 @@ class Option:
 class Offer:
     """The present choices of a person. options: the list. others: other first decisions, only as places in the picture.
 
-    chosen: the first of two decisions, if it is made.
+    chosen: the first of two decisions, if it is made. request: what to choose, as a sentence.
     """
 
     options: tuple[Option, ...] = ()
     others: tuple[Option, ...] = ()
     chosen: Option | None = None
+    request: str = ""
 
     @property
     def places(self) -> tuple[Option, ...]:
@@ -65,18 +69,31 @@ class Offer:
         return bool(self.options) and self.options[0].action is None
 
 
-def offer_of(choices: Sequence[Choice], word: str) -> Offer:
+def offer_of(choices: Sequence[Choice], word: str, opponent: str) -> Offer:
     """Return what a person can choose. word: the first decision that they have made, where an action is two."""
     if all(len(choice.parts) == 1 for choice in choices):
-        return Offer(tuple(_option(choice.parts[0], choice.action) for choice in choices))
+        parts = [choice.parts[0] for choice in choices]
+        return Offer(
+            tuple(_option(choice.parts[0], choice.action) for choice in choices), request=_request(parts, opponent)
+        )
     firsts = {choice.parts[0].word: _option(choice.parts[0]) for choice in choices}
     chosen = firsts.pop(word, None)
     if chosen is None:
-        return Offer(tuple(firsts.values()))
+        return Offer(tuple(firsts.values()), request=_request([choices[0].parts[0]], opponent))
     rest = [choice for choice in choices if choice.parts[0].word == word]
     options = tuple(_option(choice.parts[1], choice.action) for choice in rest)
-    return Offer(options, tuple(firsts.values()), chosen)
+    return Offer(options, tuple(firsts.values()), chosen, _request([choice.parts[1] for choice in rest], opponent))
+
+
+def _request(parts: Sequence[Part], opponent: str) -> str:
+    return parts[0].request.replace(OPPONENT, opponent) if parts else ""
+
+
+def picture_address(svg: str) -> str:
+    """Return a picture as a data URL; empty without one."""
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" if svg else ""
 
 
 def _option(part: Part, action: int | None = None) -> Option:
-    return Option(part.name, part.key, Spot.of(part.area), action, part.word)
+    picture = picture_address(part.picture)
+    return Option(part.name, part.key, Spot.of(part.area), action, part.word, picture, part.is_rest)

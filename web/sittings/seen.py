@@ -10,6 +10,7 @@ from arena_kit.environment.choices import Choice, choices_of
 from arena_kit.environment.partial import SoFar
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.environment.svg import in_colours_of_players
 from arena_kit.environment.words import move_in_words
 from core.duels.selectors import NotStored, spec_get
 from core.models import Sitting
@@ -55,7 +56,7 @@ def seen_of(sitting: Sitting, *, is_seated: bool) -> Seen:
         return Seen(
             spec=spec,
             state=state,
-            svg="" if is_hidden else spec.render(state.frame),
+            svg="" if is_hidden else in_colours_of_players(spec.render(state.frame), sitting.seats),
             text=_hidden_text(spec, state, seat, is_seated=is_seated) if is_hidden else state.text,
             choices=choices_of(spec, state.frame, state.valid[seat]) if is_turn and is_seated else (),
             moves=() if is_hidden else _moves(spec, state),

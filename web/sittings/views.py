@@ -13,39 +13,71 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from core.addresses import client_address
-from core.duels.replays import ReplayForm, sitting_names
-from core.duels.selectors import match_get
+from core.duels.challenge_selectors import active_version
 from core.errors import Refused
 from core.models import Agent, Environment, Sitting
-from core.sittings.permissions import environment_obstacle
-from core.sittings.selectors import opponents_of, sitting_get, sittings_open
-from core.sittings.services import opponents_set, sitting_begin, sitting_move, sitting_resign
-from core.submissions.selectors import agent_get, agent_source_visible
-from web.duels.match_page import frames, viewer
-from web.duels.match_parts import MatchAddresses
+from core.sittings.permissions import environment_obstacle, sitting_obstacle
+from core.sittings.selectors import agents_named, hint_of, people_record, sittings_open
+from core.sittings.services import opponents_set, sitting_begin, sitting_move, sitting_resign, sitting_take_back
+from core.sittings.strength import opponents_rated, opponents_with_levels, rating_spans
+from core.submissions.selectors import agent_get
 from web.site.limits import answer_refused
 from web.site.refusals import explained, said
-from web.site.replays import form_of, match_response
-from web.site.requests import account_of, viewer_of, whole_number
-from web.sittings.parts import board_of, is_seated, seat_remember
+from web.site.requests import account_of, whole_number
+from web.sittings.finished_views import finished
+from web.sittings.parts import (
+    board_of,
+    get_sitting,
+    hint_sentence,
+    is_seated,
+    seat_remember,
+    sittings_known,
+)
+from web.sittings.seen import seen_of
+from web.watching.parts import events_address
 
 SHOWN = 6
 """How many agents of a game the page lists."""
 SEATS = {"first": 0, "second": 1}
+CHANGING = ("state", "not_before", "error_code", "lease_expires_at", "persons_turn_at", "resigned_at")
+"""The fields of an open sitting that may differ after a move."""
 
 
 def play(request: HttpRequest) -> HttpResponse:
     """Show the agents that the reader may play against, game by game; `?environment=` names one game."""
     user = account_of(request)
     wanted = request.GET.get("environment", "")
-    games = [
-        (row, opponents_of(user, row, count=100 if row.slug == wanted else SHOWN))
+    rows = [
+        row
         for row in Environment.objects.filter(seats=2).order_by("name")
         if not environment_obstacle(row) and wanted in ("", row.slug)
     ]
-    own = [] if user is None else sittings_open(user)
+    spans = rating_spans(rows)
+    games = [
+        (row, opponents_rated(user, row, spans.get(row.pk), count=100 if row.slug == wanted else SHOWN)) for row in rows
+    ]
+    own = sittings_open(user, sittings_known(request))
     context = {"games": games, "wanted": wanted, "own": own, "shown": SHOWN}
     return render(request, "web/sittings/play.html", context)
+
+
+def invitation(request: HttpRequest, name: str) -> HttpResponse:
+    """Invite people, with or without an account, to play an agent; one of each game that has an agent of this name."""
+    user = account_of(request)
+    found = [(agent, active_version(agent)) for agent in agents_named(name)]
+    if not found:
+        raise Http404("There is no agent of this name that people could play.")
+    spans = rating_spans([agent.environment for agent, _ in found])
+    invited = [
+        {
+            "agent": agent,
+            "obstacle": sitting_obstacle(agent, version, user),
+            "opponent": next(iter(opponents_with_levels([version] if version else [], spans)), None),
+            "people": people_record(agent),
+        }
+        for agent, version in found
+    ]
+    return render(request, "web/sittings/invitation.html", {"name": found[0][0].name, "invited": invited})
 
 
 def begin(request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -59,9 +91,11 @@ def begin(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             address=client_address(request.META),
             agent=agent,
             seat=SEATS.get(request.POST.get("seat", "")),
+            known=sittings_known(request),
         )
     except Refused as refusal:
-        context = {"title": "This match cannot begin", "sentence": str(refusal), "agent": agent}
+        own = sittings_open(account_of(request), sittings_known(request))
+        context = {"title": "This match cannot begin", "sentence": str(refusal), "agent": agent, "own": own}
         return answer_refused(
             refusal, lambda status: render(request, "web/sittings/refused.html", context, status=status)
         )
@@ -72,7 +106,7 @@ def begin(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @explained
 def sitting(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     """Show the board of an open sitting, or the match of one that is over; for htmx only the board."""
-    row = _get(public_id)
+    row = get_sitting(public_id)
     is_part = request.headers.get("HX-Target") == "board"
     if not row.is_over:
         return _board(request, row, is_part=is_part)
@@ -80,7 +114,7 @@ def sitting(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
         return HttpResponse(headers={"HX-Refresh": "true"})
     if not row.records:
         return render(request, "web/sittings/ended.html", {"sitting": row})
-    return _finished(request, row)
+    return finished(request, row)
 
 
 @require_POST
@@ -95,10 +129,28 @@ def move(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     except Refused as refused:
         refusal = str(refused)
     if request.headers.get("HX-Target") == "board":
-        return _board(request, _get(public_id), is_part=True, refusal=refusal)
+        row.refresh_from_db(fields=CHANGING)
+        return _board(request, row, is_part=True, refusal=refusal)
     if refusal:
         messages.error(request, refusal)
     return redirect("web:sitting", public_id)
+
+
+@require_POST
+@explained
+def assist(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
+    """Take the last move of the person back, or show a hint of the solver."""
+    row, refusal, hint = _own(request, public_id), "", ""
+    try:
+        if request.POST.get("what") == "hint":
+            hint = hint_sentence(seen_of(row, is_seated=True), hint_of(row))
+        else:
+            sitting_take_back(sitting=row)
+            row.refresh_from_db(fields=CHANGING)
+    except Refused as refused:
+        refusal = str(refused)
+    is_part = request.headers.get("HX-Target") == "board"
+    return _board(request, row, is_part=is_part, refusal=refusal, hint=hint)
 
 
 @require_POST
@@ -109,7 +161,7 @@ def resign(request: HttpRequest, public_id: UUID) -> HttpResponse:
         sitting_resign(sitting=row)
     except Refused as refusal:
         messages.error(request, str(refusal))
-    return redirect("web:sitting", public_id)
+    return redirect("web:play") if request.POST.get("then") == "play" else redirect("web:sitting", public_id)
 
 
 @require_POST
@@ -124,60 +176,20 @@ def opponents(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     return redirect("web:agent", slug, agent.name)
 
 
-@explained
-def sitting_frames(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
-    """Return all states of a finished sitting as JSON."""
-    row = _get(public_id)
-    return frames(request, row, 1, sitting_names(row))
-
-
-@explained
-def sitting_replay(request: HttpRequest, public_id: UUID, form: str) -> HttpResponseBase:
-    """Send a finished sitting as a file."""
-    wanted: ReplayForm = form_of(form)
-    return match_response(request, _get(public_id), 1, wanted)
-
-
-def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = "") -> HttpResponse:
+def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = "", hint: str = "") -> HttpResponse:
     if row.is_over:
         return HttpResponse(headers={"HX-Refresh": "true"})
     page = reverse("web:sitting", args=[row.public_id])
-    context = {"sitting": row, "board": board_of(request, row), "page": page, "refusal": refusal}
-    context["steps"] = max(1, _number(request, "steps"))
+    context = {"sitting": row, "board": board_of(request, row), "page": page, "refusal": refusal, "hint": hint}
+    context |= {"steps": max(1, _number(request, "steps")), "events": events_address(f"sittings/{row.public_id}")}
     response = render(request, "web/sittings/board.html" if is_part else "web/sittings/sitting.html", context)
     # The page depends on who looks and when, so no cache keeps it.
     response["Cache-Control"] = "private, no-store"
     return response
 
 
-def _finished(request: HttpRequest, row: Sitting) -> HttpResponse:
-    record, _ = match_get(row, 1)
-    agent = row.submission.agent
-    context = {
-        "crumbs": [
-            (reverse("web:environment", args=[agent.environment.slug]), agent.environment.name),
-            (reverse("web:agent", args=[agent.environment.slug, agent.name]), agent.name),
-        ],
-        "can_see_trace": agent_source_visible(agent, viewer_of(request)),
-        "sitting": row,
-        "is_own": is_seated(request, row),
-    }
-    addresses = MatchAddresses(
-        reverse("web:sitting_frames", args=[row.public_id]),
-        {form.value: reverse("web:sitting_replay", args=[row.public_id, form.value]) for form in ReplayForm},
-    )
-    return viewer(request, row, record, 1, sitting_names(row), addresses, context)
-
-
-def _get(public_id: UUID) -> Sitting:
-    try:
-        return sitting_get(public_id)
-    except Sitting.DoesNotExist:
-        raise Http404("There is no such match.") from None
-
-
 def _own(request: HttpRequest, public_id: UUID) -> Sitting:
-    row = _get(public_id)
+    row = get_sitting(public_id)
     if not is_seated(request, row):
         raise PermissionDenied("Only the person who plays may move.")
     return row

@@ -1,34 +1,57 @@
-"""The page of an agent, with a form that may have been refused."""
+"""The page of an agent: made as a whole, and asked for again as a whole while anything on it moves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
 
+from core.duels.challenge_selectors import active_version
 from core.models import Agent
+from core.submissions.last_duels import LastDuel, last_duels
+from core.submissions.progress import Progress, agent_progress
+from core.submissions.tries import agents_visible
+from core.tournaments.results import Viewer
 from web.site.fragments import render_page
-from web.site.requests import viewer_of, whole_number
+from web.site.requests import viewer_of
 from web.submissions.forms import FilesForm
-from web.submissions.parts import agent_parts, agent_rights, upload_quotas
+from web.submissions.parts import agent_parts, upload_quotas
+from web.submissions.standing_part import Place, place_of
+
+FRAGMENTS = {"agent": "web/submissions/agent_body.html"}
+MOST_TIMES = 3
+"""How often a page is made again because something changed meanwhile, so that its parts would not agree."""
 
 
 def agent_page(
     request: HttpRequest, row: Agent, form: FilesForm, status: int = 200, more: Mapping[str, object] | None = None
 ) -> HttpResponse:
-    """Render the agent's page, or the one version that htmx refreshes. more: context of another refused form."""
-    wanted = whole_number(request.headers.get("HX-Target", "").removeprefix("v"))
-    rights = agent_rights(row, viewer_of(request))
-    context = {
-        "agent": row,
-        "environment": row.environment,
-        "page": reverse("web:agent", args=[row.environment.slug, row.name]),
-        **rights,
-        **agent_parts(row, viewer_of(request), request.GET, wanted),
-        "form": form,
-        "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
-        **(more or {}),
-    }
-    fragments = {f"v{wanted}": "web/submissions/version.html"} if context["versions"] else {}
-    return render_page(request, "web/submissions/agent.html", context, fragments, status)
+    """Render the agent's page, or for htmx its body, unless the viewer has this state already.
+
+    more: context of another refused form. Raises Http404 for agents that the viewer may not know of.
+    """
+    viewer = viewer_of(request)
+    if row.owner_id != viewer.pk and not agents_visible(Agent.objects.filter(pk=row.pk), viewer).exists():
+        raise Http404("There is no such agent in this environment.")
+    state = _state(row, viewer)
+    if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == state[-1].stamp:
+        return HttpResponse(status=204)
+    context: dict[str, Any] = {}
+    for _ in range(MOST_TIMES):
+        place, last, progress = state
+        context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
+        if not progress.is_moving or (state := _state(row, viewer))[-1].stamp == progress.stamp:
+            break
+    if context["takes_versions"]:
+        context["quotas"] = upload_quotas(row.owner, row.environment, form)
+    return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
+
+
+def _state(row: Agent, viewer: Viewer) -> tuple[Place, list[LastDuel], Progress]:
+    """Return what the page shows first, and how far all is."""
+    is_scored = row.environment.is_scored
+    place = place_of(row, None if is_scored else active_version(row))
+    last = [] if is_scored else last_duels(row, viewer)
+    return place, last, agent_progress(row, place.playing, place.rank, last, now=timezone.now())

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -22,10 +22,12 @@ from core.listing import agent_rows, environment_rows
 from core.models import Agent, AuditEntry, Environment
 from core.models.agent import agent_name
 from core.monitoring.metrics import BAD_FORM, upload_mode, upload_refused
-from core.ratings.opponents import opponent_list
+from core.ratings.opponents import record_get
 from core.submissions.descriptions import MOST_CHARACTERS, agent_describe, agent_share
 from core.submissions.services import Labels, agent_create, submission_create
+from core.submissions.tries import agents_visible
 from web.api.base import Acting, Listed, Shown, checked, one, refusals
+from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import archive_upload, too_large
 from web.submissions.resting import rest
@@ -137,11 +139,17 @@ class Uploading(Acting):
             raise
 
 
-class AgentList(Listed[Agent], Uploading):
-    """All agents, newest first."""
+class VisibleAgents(APIView):
+    """Restricts a view to agents that its viewer may know of."""
+
+    def get_queryset(self) -> QuerySet[Agent]:
+        return agents_visible(agent_rows(), viewer_of(self.request))
+
+
+class AgentList(VisibleAgents, Listed[Agent], Uploading):
+    """Agents that have worked, and those of the account, newest first."""
 
     tag = "agents"
-    queryset = agent_rows()
     serializer_class = AgentAnswer
     filterset_class = AgentFilter
     ordering_fields = ("name", "created_at")
@@ -178,11 +186,10 @@ class AgentChange(serializers.Serializer[Any]):
     )
 
 
-class AgentShown(Shown[Agent], Acting):
+class AgentShown(VisibleAgents, Shown[Agent], Acting):
     """One agent."""
 
     tag = "agents"
-    queryset = agent_rows()
     serializer_class = AgentAnswer
     throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
 
@@ -215,7 +222,7 @@ class OpponentAnswer(serializers.Serializer[Any]):
     duels = serializers.IntegerField(source="duel_count")
 
 
-class AgentOpponents(APIView):
+class AgentOpponents(VisibleAgents):
     """The opponents of an agent."""
 
     tag = "agents"
@@ -223,7 +230,7 @@ class AgentOpponents(APIView):
     @extend_schema(responses=OpponentAnswer(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """Rated matches of all versions of an agent by opponent, those it met most often first."""
-        return Response(OpponentAnswer(opponent_list(one(agent_rows(), pk=pk)), many=True).data)
+        return Response(OpponentAnswer(record_get(one(self.get_queryset(), pk=pk)).opponents, many=True).data)
 
 
 class AgentVersions(Uploading):

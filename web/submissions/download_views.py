@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponseBase
+from django.urls import reverse
 
 from core.duels.selectors import NotStored, file_get
 from core.models import Submission
-from web.site.files import JSON, TEXT, ZIP, attachment, text
+from core.submissions.tries import version_visible
+from web.site.files import JSON, ZIP, attachment, log_page
 from web.site.played import source_visible
 from web.site.refusals import explained
+from web.site.requests import viewer_of
 
 
 @explained
@@ -33,9 +36,14 @@ def submission_sbom(request: HttpRequest, submission_id: int) -> HttpResponseBas
 
 @explained
 def submission_log(request: HttpRequest, submission_id: int, log: str) -> HttpResponseBase:
-    """Send the log of a submission's phase, or what a player printed while the submission played against itself."""
+    """Show the log of a submission's phase, or what a player printed while the submission played against itself."""
     row = get_submission(request, submission_id)
     name = f"{row.agent.name}-v{row.number}-{log}.log"
+    agent, slug = row.agent, row.agent.environment.slug
+    crumbs = [
+        (reverse("web:environment", args=[slug]), str(agent.environment)),
+        (f"{reverse('web:agent', args=[slug, agent.name])}?version={row.number}#v{row.number}", str(agent)),
+    ]
     validation = row.latest_validation
     jobs = {"build": row.latest_build, "validation": validation, "publication": row.latest_publication}
     if log not in (*jobs, "player_1", "player_2"):
@@ -44,20 +52,23 @@ def submission_log(request: HttpRequest, submission_id: int, log: str) -> HttpRe
         job = jobs[log]
         if job is None:
             raise NotStored(f"There is no log of the {log} yet.")
-        return text(job.log, name)
+        return log_page(request, job.log, name, f"{log.capitalize()} log of {row}", crumbs)
     if validation is None:
         raise NotStored("This version has not been validated yet.")
     field = validation.player_1_log if log == "player_1" else validation.player_2_log
-    return attachment(file_get(field, "This player printed nothing, or its log is"), name, TEXT)
+    file = file_get(field, "This player printed nothing, or its log is")
+    return log_page(request, file, name, f"Output of {row} as {log.replace('_', ' ')}", crumbs)
 
 
 def get_submission(request: HttpRequest, submission_id: int) -> Submission:
     """Return a submission whose source the viewer may see. Raises Http404, also if it exists but is private."""
-    rows = Submission.objects.select_related("agent__owner").prefetch_related("builds", "validations", "publications")
+    rows = Submission.objects.select_related("agent__owner", "agent__environment").prefetch_related(
+        "builds", "validations", "publications"
+    )
     try:
         row = rows.get(pk=submission_id)
     except Submission.DoesNotExist:
         raise Http404("There is no such submission.") from None
-    if not source_visible(request, row.agent):
+    if not source_visible(request, row.agent) or not version_visible(row, viewer_of(request)):
         raise Http404("There is no such submission.")
     return row

@@ -1,34 +1,39 @@
-"""The parts of an agent's page: its versions, its ratings over time, and what the viewer may do."""
+"""The parts of an agent's page: its standing, results and versions, and what the viewer may do."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.http import QueryDict
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.functional import SimpleLazyObject
 
-from core.duels.challenge_selectors import active_version
-from core.evaluations.board import board_rank
 from core.models import Agent, Environment, Opponents, QuotaName, Submission, User
 from core.people.quota_selectors import quota_limit, quota_list
 from core.people.rights import may
 from core.ratings.history import rating_history
+from core.ratings.opponents import record_get
 from core.sittings.permissions import sitting_obstacle
+from core.sittings.selectors import people_record
+from core.submissions.last_duels import LastDuel, edition_ratings
 from core.submissions.selectors import agent_source_visible, version_list
+from core.submissions.tries import versions_visible
 from core.tournaments.results import Viewer
 from web.people.quota_parts import QuotaLine, lines
 from web.ratings.parts import history_plot
 from web.site.requests import page_number, whole_number
 from web.submissions.challenge_parts import challenge_part
 from web.submissions.forms import FilesForm
+from web.submissions.last_part import last_groups
 from web.submissions.resting import RIGHT
+from web.submissions.standing_part import Place, plays_or_not
 
 VERSIONS_A_PAGE = 20
+OPPONENTS = 10
+"""The record lists this many opponents."""
 
 
 def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
@@ -43,61 +48,60 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
     }
 
 
-def agent_parts(agent: Agent, viewer: User | AnonymousUser, query: QueryDict, wanted: int | None) -> dict[str, Any]:
-    """Return what the page of an agent shows; only one version and what it needs with the number `wanted`."""
-    playing = None if agent.environment.is_scored else active_version(agent)
+def agent_parts(
+    agent: Agent, viewer: User | AnonymousUser, query: QueryDict, place: Place, last: list[LastDuel]
+) -> dict[str, Any]:
+    """Return the parts of an agent's page. last: its latest duels."""
+    playing = None if agent.environment.is_scored else place.playing
+    versions = _versions(agent, playing, viewer, query)
+    newest = versions["versions"][0] if versions["versions"] and versions["pages"].number == 1 else None
     return {
-        **_versions(agent, playing, viewer, query, wanted),
-        **_history(agent, wanted),
-        **({} if wanted is not None else _standing(agent, playing)),
+        "agent": agent,
+        "environment": agent.environment,
+        "page": reverse("web:agent", args=[agent.environment.slug, agent.name]),
+        **agent_rights(agent, viewer),
+        **versions,
+        "newest": newest,
+        "place": place,
+        "answer": plays_or_not(agent, place.playing, newest),
+        **({} if agent.environment.is_scored else _results(agent, last)),
         **sitting_part(agent, playing, viewer),
-        # Lazy, because a version that refreshes itself does not show challenges.
-        "challenges": SimpleLazyObject(partial(challenge_part, viewer, agent, playing)),
+        "challenges": challenge_part(viewer, agent, playing),
     }
 
 
-def _standing(agent: Agent, playing: Submission | None) -> dict[str, Any]:
-    """Return the text in the head of the page on the version that plays, or is on the board; None without one.
+def _versions(agent: Agent, playing: Submission | None, viewer: Viewer, query: QueryDict) -> dict[str, Any]:
+    """Return one page of versions, newest first. opened: the number of the one that the address names.
 
     playing: the result of `active_version`.
     """
-    if agent.environment.is_scored:
-        current = agent.evaluations.filter(is_current=True).select_related("submission").defer("log").first()
-        return {"standing": current, "standing_rank": None if current is None else board_rank(current)}
-    return {"standing": playing}
-
-
-def _versions(
-    agent: Agent, playing: Submission | None, viewer: Viewer, query: QueryDict, wanted: int | None
-) -> dict[str, Any]:
-    """Return one page of versions, newest first, or only the version with the number `wanted`.
-
-    playing: the result of `active_version`.
-    """
-    pages = _pages(agent, query)
-    offset = 0 if wanted is not None else max(0, pages.start_index() - 1)
-    is_publishing = bool(settings.PUBLISHER_REMOTE)
+    pages = _pages(agent, viewer, query)
     found = version_list(
         agent,
         playing=playing,
-        is_publishing=is_publishing,
+        is_publishing=bool(settings.PUBLISHER_REMOTE),
         viewer=viewer,
-        number=wanted,
-        offset=offset,
+        offset=max(0, pages.start_index() - 1),
         limit=VERSIONS_A_PAGE,
     )
-    return {"pages": pages, "versions": found, "version": found[0] if found else None}
+    return {"pages": pages, "versions": found, "opened": whole_number(query.get("version", ""))}
 
 
-def _history(agent: Agent, wanted: int | None) -> dict[str, Any]:
-    """Return the ratings over time and their chart; None for agents with scores, and where one version is `wanted`."""
-    history = None if agent.environment.is_scored or wanted is not None else rating_history(agent)
-    return {"history": history, "history_plot": None if history is None else history_plot(history)}
+def _results(agent: Agent, last: list[LastDuel]) -> dict[str, Any]:
+    """Return the latest duels by tournament, the record, and the ratings over time with their chart."""
+    ratings = edition_ratings(agent) if last else {}
+    history = rating_history(agent)
+    return {
+        "last": last_groups(last, ratings),
+        "record": record_get(agent, most=OPPONENTS),
+        "history": history,
+        "history_plot": history_plot(history),
+    }
 
 
-def _pages(agent: Agent, query: QueryDict) -> Page[Submission]:
+def _pages(agent: Agent, viewer: Viewer, query: QueryDict) -> Page[Submission]:
     """Return the page of versions that `?page=N` asks for, or the page that contains `?version=N`."""
-    newest_first = agent.submissions.order_by("-number")
+    newest_first = versions_visible(agent.submissions.order_by("-number"), viewer)
     number, version = page_number(query), whole_number(query.get("version", ""))
     if "page" not in query and version is not None:
         number = newest_first.filter(number__gt=version).count() // VERSIONS_A_PAGE + 1
@@ -115,23 +119,15 @@ def sitting_part(agent: Agent, playing: Submission | None, viewer: User | Anonym
     return {
         "sitting_obstacle": sitting_obstacle(agent, playing, user),
         "opponents": Opponents.choices,
+        "people": people_record(agent),
     }
 
 
 def upload_quotas(user: User, environment: Environment, form: FilesForm) -> list[QuotaLine]:
-    """Return a person's upload quotas in an environment, and limit the form's file size.
-
-    The quotas are counted only when a page shows them.
-    """
+    """Return a person's upload quotas in an environment, and limit the form's file size."""
     largest = quota_limit(QuotaName.UPLOAD_BYTES, owner=user, environment=environment)
     if largest is not None:
         form.limit(largest)
     now = timezone.now()
-
-    # Lazy, because the parts of a page that refresh themselves do not show quotas.
-    def of_uploads() -> list[QuotaLine]:
-        found = quota_list(user, environment, now=now)
-        return lines((row for row in found if row.name != QuotaName.CHALLENGES_PER_DAY), now=now)
-
-    lazy: Any = SimpleLazyObject(of_uploads)
-    return cast(list[QuotaLine], lazy)
+    found = quota_list(user, environment, now=now)
+    return lines((row for row in found if row.name != QuotaName.CHALLENGES_PER_DAY), now=now)

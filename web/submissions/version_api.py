@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import FileResponse
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
@@ -19,6 +20,7 @@ from core.jobs.phase_selectors import SubmissionStatus, status_of
 from core.listing import submission_rows
 from core.models import JobFault, JobState, Promotion, PromotionState, Submission, SubmissionForm
 from core.submissions.selectors import agent_source_visible
+from core.submissions.tries import versions_visible
 from core.submissions.visibility import error_shown
 from web.api.base import Acting, Listed, Shown, one
 from web.api.deleting import delete
@@ -135,13 +137,15 @@ class SubmissionFilter(filters.FilterSet):
 
 
 class SubmissionList(Listed[Submission]):
-    """All submissions with their phases, newest first."""
+    """Submissions that have worked, and those of the account, with their phases, newest first."""
 
     tag = "submissions"
-    queryset = submission_rows()
     serializer_class = SubmissionAnswer
     filterset_class = SubmissionFilter
     ordering_fields = ("created_at",)
+
+    def get_queryset(self) -> QuerySet[Submission]:
+        return versions_visible(submission_rows(), viewer_of(self.request))
 
 
 class SubmissionShown(Shown[Submission], Acting):

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from core.errors import Refused
 from core.models import Agent, AuditEntry, Submission, User
 from core.people.audit_log import operator_of
-from core.submissions import descriptions, existing, services, versions
+from core.submissions import descriptions, existing, naming, services, versions
 from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
 from web.site.forms import refuse
@@ -26,8 +26,13 @@ from web.submissions.resting import rest
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Show an agent's versions with their phases."""
-    row = _get(slug, name)
+    """Show the page of an agent; a former name leads to the new one."""
+    try:
+        row = _get(slug, name)
+    except Http404:
+        if (renamed := naming.agent_once_named(slug, name)) is None:
+            raise
+        return redirect("web:agent", slug, renamed.name)
     return agent_page(request, row, archive_form(row.environment)())
 
 
@@ -97,6 +102,17 @@ def submission_cancel(request: HttpRequest, slug: str, name: str, number: int) -
         change = partial(phase_cancel, job=phase, operator=operator)
         said(request, f"The {phase.KIND} of version {number} is cancelled.", change)
     return redirect("web:agent", slug, row.name)
+
+
+@require_POST
+@login_required
+def agent_rename(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Give an agent another name."""
+    row = _get_own(request, slug, name)
+    wanted = request.POST.get("name", "").strip()
+    change = partial(naming.agent_rename, agent=row, name=wanted)
+    said(request, f"The agent is called {wanted} now; its old address leads here.", change)
+    return redirect("web:agent", slug, Agent.objects.get(pk=row.pk).name)
 
 
 @require_POST

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from arena_kit.ranking.formats import format_name
+from arena_kit.referee.tracebacks import without_folders
 from core.environments.availability import DEFAULT_PICTURE
 from core.models import Environment
 from web.docs.rendering import anchor_of
@@ -89,6 +90,7 @@ def number(value: float | None) -> str:
 
 
 register.filter("format_name", format_name)
+register.filter("without_folders", without_folders)
 
 
 @register.simple_tag

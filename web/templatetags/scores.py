@@ -61,6 +61,12 @@ def percent_points(difference: float) -> str:
 
 
 @register.filter
+def change(points: float) -> str:
+    """Write a change of a rating in whole points, with its sign: +12, −7, 0."""
+    return signed(round(points))
+
+
+@register.filter
 def margin(low: float, high: float) -> str:
     """Write half the width of a rating's interval: ± 28."""
     return f"± {(high - low) / 2:.0f}"
@@ -84,12 +90,6 @@ def chance(probability: float) -> str:
 def whole(value: float) -> str:
     """Write a number without its decimals: 0, −412."""
     return str(round(value)).replace("-", "−")
-
-
-@register.filter
-def gain(value: float) -> str:
-    """Write the change of a rating: +34, −5, 0."""
-    return f"+{round(value)}" if round(value) > 0 else whole(value)
 
 
 @register.filter

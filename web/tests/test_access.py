@@ -164,6 +164,8 @@ GET    /environments/{slug}/agents/{agent}/opponents/               405 405 405 
 POST   /environments/{slug}/agents/{agent}/opponents/               302 302 403 403
 GET    /environments/{slug}/agents/{agent}/description/             405 405 405 405
 POST   /environments/{slug}/agents/{agent}/description/             302 302 403 403
+GET    /environments/{slug}/agents/{agent}/name/                    405 405 405 405
+POST   /environments/{slug}/agents/{agent}/name/                    302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302 302
 POST   /environments/{slug}/agents/{agent}/versions/                 302 422 403 403
 GET    /environments/{slug}/agents/{agent}/versions/1/delete/        405 405 405 405
@@ -188,9 +190,13 @@ GET    /environments/{slug}/seasons/{season}/                        200 200 200
 GET    /environments/{slug}/challenges/                              302 302 302 302
 POST   /environments/{slug}/challenges/                              302 302 302 302
 GET    /play/                                                       200 200 200 200
+GET    /play/{agent}/                                               200 200 200 200
 GET    /sittings/{sitting}/                                         200 200 200 200
 GET    /sittings/{sitting}/move/                                    405 405 405 405
 POST   /sittings/{sitting}/move/                                    403 302 403 403
+GET    /sittings/{sitting}/help/                                    405 405 405 405
+POST   /sittings/{sitting}/help/                                    403 200 403 403
+GET    /sittings/{sitting}/card.png                                 409 409 409 409
 GET    /sittings/{sitting}/resign/                                  405 405 405 405
 POST   /sittings/{sitting}/resign/                                  403 302 403 403
 GET    /sittings/{sitting}/frames.json                              409 409 409 409
@@ -305,6 +311,8 @@ GET    /duels/{duel}/matches/3/frames.json                           200 200 200
 GET    /duels/{duel}/matches/3/analysis/                             200 200 200 200
 GET    /duels/{duel}/matches/3/analyse/                              405 405 405 405
 POST   /duels/{duel}/matches/3/analyse/                              302 302 302 302
+GET    /duels/{duel}/why/1/                                         405 405 405 405
+POST   /duels/{duel}/why/1/                                         302 302 302 302
 GET    /duels/{duel}/matches/3/playouts/                             200 200 200 200
 GET    /duels/{duel}/matches/3/playouts/new/                         302 200 200 200
 POST   /duels/{duel}/matches/3/playouts/new/                         302 422 422 422

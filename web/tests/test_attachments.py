@@ -1,4 +1,4 @@
-"""What people have uploaded, and what their agents have printed, is a file to keep and never a page."""
+"""What people have uploaded, and what their agents have printed, is a file to keep or plain text, never a page."""
 
 from __future__ import annotations
 
@@ -39,19 +39,13 @@ FILES = [
     "/environments/{slug}/rules.zip",
     "/kit/files/{wheel_sha256}/{wheel}",
     "/evaluations/{evaluation}/records.zip",
-    "/evaluations/{evaluation}/logs/arena/",
-    "/evaluations/{evaluation}/logs/player/",
     "/duels/{duel}/results.json.gz",
     "/duels/{duel}/records.zip",
     "/duels/{duel}/matches/3/replay.json",
     "/duels/{duel}/matches/3/replay.html",
     "/validations/{validation}/matches/1/replay.json",
-    "/duels/{duel}/logs/arena/",
-    "/duels/{duel}/logs/player_1/",
     "/submissions/{submission}/archive.zip",
     "/submissions/{submission}/sbom.json",
-    "/submissions/{submission}/logs/build/",
-    "/submissions/{submission}/logs/player_1/",
     "/api/v1/submissions/{public_id}/archive.zip",
     "/api/v1/environments/{slug}/folder.zip",
     "/api/v1/environments/{slug}/matches.jsonl",
@@ -59,6 +53,15 @@ FILES = [
     "/api/v1/validations/{validation}/matches/1/replay/",
 ]
 """Every address that answers with a file to keep; `test_access.py` finds those that are missing here."""
+LOGS = [
+    "/evaluations/{evaluation}/logs/arena/",
+    "/evaluations/{evaluation}/logs/player/",
+    "/duels/{duel}/logs/arena/",
+    "/duels/{duel}/logs/player_1/",
+    "/submissions/{submission}/logs/build/",
+    "/submissions/{submission}/logs/player_1/",
+]
+"""Logs open in a page, and are files to keep with `?download`."""
 EMPTY = {"/api/v1/batches/{batch}/export/"}
 """Those that may be empty: no rollout of the house has its steps stored. `web/rollouts/tests` reads a full one."""
 RECORDING = "/evaluations/{evaluation}/episodes/best/video"
@@ -99,7 +102,7 @@ def house(shared_cast: Cast) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("address", FILES)
+@pytest.mark.parametrize("address", [*FILES, *(f"{log}?download=1" for log in LOGS)])
 def test_a_file_is_an_attachment_of_a_fixed_type(house: dict[str, Any], cast: Cast, visit: As, address: str) -> None:
     response: Any = visit(cast.olga).get(address.format(**house))
 
@@ -110,6 +113,13 @@ def test_a_file_is_an_attachment_of_a_fixed_type(house: dict[str, Any], cast: Ca
     assert "default-src 'none'" in response["Content-Security-Policy"]
     assert response["Cross-Origin-Resource-Policy"] == "same-origin"
     assert b"".join(response) or address in EMPTY
+
+
+@pytest.mark.parametrize("address", LOGS)
+def test_a_log_in_a_page_is_text(house: dict[str, Any], cast: Cast, visit: As, address: str) -> None:
+    page = visit(cast.olga).get(address.format(**house)).content
+    assert b"&lt;script&gt;alert(1)" in page or b"built" in page.lower()
+    assert b"<script>alert" not in page
 
 
 def test_logs_in_the_api_are_json(house: dict[str, Any], cast: Cast, visit: As) -> None:

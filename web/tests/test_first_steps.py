@@ -136,10 +136,8 @@ def test_a_void_duel_gives_its_reason_as_a_sentence(client: Client, cast: Cast, 
     )
 
 
-def test_a_running_validation_says_how_long_it_takes_at_most(
-    client: Client, cast: Cast, environment: Environment
-) -> None:
+def test_a_running_validation_says_how_long_it_takes_at_most(cast: Cast, environment: Environment, visit: As) -> None:
     submission = factories.submission(factories.agent(cast.alice, environment, "mine"))
     factories.build(submission)
     factories.validation(submission, JobState.RUNNING)
-    assert "At most 2 min" in client.get("/environments/tic-tac-toe/agents/mine/").content.decode()
+    assert "At most 2 min" in visit(cast.alice).get("/environments/tic-tac-toe/agents/mine/").content.decode()

@@ -1,7 +1,8 @@
 """Streams of what is played now, for the small process of their own that `core.asgi` starts.
 
 A stream sends what everyone may see, and no more: it reads no cookies and no accounts. Each topic is looked at once a
-second, whatever the number of its streams, and a stream that is slow to read skips what is out of date by then.
+second, a board of a person more often, whatever the number of its streams, and a stream that is slow to read skips what
+is out of date by then.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
-LOOK_SECONDS = 1.0
-"""Time between two looks at a topic."""
+LOOK_SECONDS, BOARD_LOOK_SECONDS = 1.0, 0.05
+"""Time between two looks at a topic, and at the board of a person, who waits for a reply."""
 PING_SECONDS = 15.0
 """A stream without changes sends a comment after this time, so that no proxy on the way takes it for dead."""
 SEND_SECONDS = 30.0
 """A stream that does not read for so long is closed."""
-MOST_STREAMS, MOST_TOPICS = 2_000, 50
+MOST_STREAMS, MOST_TOPICS = 2_000, 100
 """More than these are refused; their pages then poll every two seconds."""
 RETRY_MS = 3_000
-PATH = re.compile(r"/events/(wall|duels/[1-9][0-9]{0,17})/?")
+PATH = re.compile(r"/events/(wall|duels/[1-9][0-9]{0,17}|sittings/[0-9a-f-]{36})/?")
 
 
 @dataclass(eq=False)
@@ -99,7 +100,8 @@ class Streams:
 
     async def _follow(self, topic: Topic) -> None:
         """Look at a topic until no stream follows it, or there is nothing more to tell."""
-        loop = asyncio.get_running_loop()
+        loop, is_board = asyncio.get_running_loop(), topic.name.startswith("sittings/")
+        seconds = min(self._look_seconds, BOARD_LOOK_SECONDS) if is_board else self._look_seconds
         try:
             while True:
                 try:
@@ -113,7 +115,7 @@ class Streams:
                             topic.changed.notify_all()
                     if told is None or told.is_over:
                         return
-                await asyncio.sleep(self._look_seconds)
+                await asyncio.sleep(seconds)
                 if not topic.streams:
                     return
         finally:

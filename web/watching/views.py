@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from core.duels.featured import featured_get
+from core.watching.wall import running_duels
 from web.watching.parts import wall_part
 
 
@@ -13,4 +15,5 @@ def watch(request: HttpRequest) -> HttpResponse:
     part = wall_part()
     if request.headers.get("HX-Target") == "wall":
         return HttpResponse(part)
-    return render(request, "web/watching/watch.html", {"part": part})
+    films = [] if running_duels() else featured_get().films
+    return render(request, "web/watching/watch.html", {"part": part, "films": films})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from arena_kit.environment.episodes import EpisodeRecord
@@ -13,6 +13,10 @@ from arena_kit.text import plain_line
 
 Played = MatchRecord | EpisodeRecord
 """The records that can be replayed: a match, or an episode of an environment with one seat."""
+
+
+YOU = "You"
+"""The name of a player for the person who is that player."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,17 @@ def ending(record: Played, names: tuple[str, ...]) -> str:
         return f"Score {record.score:g} in {record.length} step{'' if record.length == 1 else 's'}"
     if record.fault is Fault.PLAYER and record.faulty_player is not None:
         loser, winner = names[record.faulty_player], names[1 - record.faulty_player]
-        return f"{loser} forfeits, {winner} wins"
+        return f"{does(loser, 'forfeit')}, {'you win' if winner == YOU else does(winner, 'win')}"
     if record.outcome is Outcome.DRAW:
         return "Draw"
-    return f"{names[0] if record.outcome is Outcome.PLAYER_1 else names[1]} wins"
+    return does(names[0] if record.outcome is Outcome.PLAYER_1 else names[1], "win")
+
+
+def in_one_sentence(parts: Iterable[str]) -> str:
+    """Return what players do at the same time, as one sentence."""
+    return "; ".join(parts).replace(f"; {YOU} ", f"; {YOU.lower()} ")
+
+
+def does(name: str, verb: str) -> str:
+    """Return a name and what it does. verb: in its plain form, which YOU takes."""
+    return f"{name} {verb}" if name == YOU else f"{name} {'has' if verb == 'have' else f'{verb}s'}"

@@ -14,7 +14,16 @@ from arena_kit.environment.move_times import MoveTimes
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Frame
 from arena_kit.environment.records import MatchRecord, Outcome
 from arena_kit.environment.replay import ReplayStep
-from arena_kit.environment.replay_file.facts import Played, ending, scores_of, seats_of, states
+from arena_kit.environment.replay_file.facts import (
+    YOU,
+    Played,
+    does,
+    ending,
+    in_one_sentence,
+    scores_of,
+    seats_of,
+    states,
+)
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.environment.svg import in_colours_of_players
 from arena_kit.environment.words import move_in_words
@@ -158,10 +167,10 @@ def _start(record: Played, step: ReplayStep, names: tuple[str, ...]) -> str:
     if isinstance(record, EpisodeRecord):
         return "Start"
     if record.opening_count:
-        return f"Start. {names[step.seats[0]]} has the first seat; the arena plays the opening"
+        return f"Start. {does(names[step.seats[0]], 'have')} the first seat; the arena plays the opening"
     if len(step.to_move) > 1:
         return "Start. Both players move at once"
-    return f"Start. {names[step.seats[0]]} moves first"
+    return f"Start. {does(names[step.seats[0]], 'move')} first"
 
 
 def _caption(record: Played, names: tuple[str, ...], step: ReplayStep, ply: int, moves: list[tuple[int, str]]) -> str:
@@ -169,8 +178,9 @@ def _caption(record: Played, names: tuple[str, ...], step: ReplayStep, ply: int,
     if isinstance(record, EpisodeRecord):
         return f"Step {ply}: {moves[0][1]}. Return {step.scores[0]:.5g}"
     if step.is_opening:
-        return "; ".join(f"Opening for {names[step.seats[seat]]}: {words}" for seat, words in moves)
-    return "; ".join(f"{names[step.seats[seat]]} played {words}" for seat, words in moves)
+        told = [(names[step.seats[seat]], words) for seat, words in moves]
+        return "; ".join(f"Opening for {'you' if name == YOU else name}: {words}" for name, words in told)
+    return in_one_sentence(f"{names[step.seats[seat]]} played {words}" for seat, words in moves)
 
 
 def seat_views(record: Played, names: tuple[str, ...]) -> list[SeatView]:

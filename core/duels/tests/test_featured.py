@@ -38,21 +38,21 @@ def between(first: Submission, second: Submission, **fields: object) -> Duel:
 def test_two_strong_players_are_shown_and_not_two_weak_ones_that_come_closer(four: list[Submission]) -> None:
     rated(four, WEAK, WEAK, STRONG, STRONG)
     between(four[0], four[1], player_1_wins=5, player_2_wins=5)
-    assert featured_get().hero == between(four[2], four[3])
+    assert featured_get().films[0].duel == between(four[2], four[3])
 
 
 def test_a_strong_player_against_a_weak_one_is_as_weak_as_the_weaker(four: list[Submission]) -> None:
     rated(four, STRONG, WEAK, MIDDLE, MIDDLE)
-    assert featured_get().hero == Duel.objects.filter(player_1=four[2]).get()
+    assert featured_get().films[0].duel == Duel.objects.filter(player_1=four[2]).get()
 
 
 def test_among_equals_a_close_duel_is_shown_then_a_surprise_then_the_newest(four: list[Submission]) -> None:
     rated(four, MIDDLE, MIDDLE, MIDDLE, MIDDLE)
-    assert featured_get().hero == Duel.objects.order_by("-pk").first()
+    assert featured_get().films[0].duel == Duel.objects.order_by("-pk").first()
     upset = between(four[0], four[2], expected=0.2)
-    assert featured_get().hero == upset
+    assert featured_get().films[0].duel == upset
     close = between(four[0], four[1], player_1_wins=5, player_2_wins=5)
-    assert featured_get().hero == close
+    assert featured_get().films[0].duel == close
 
 
 def test_a_match_that_was_forfeited_is_not_shown_and_players_without_a_rating_count_as_weak(
@@ -62,9 +62,9 @@ def test_a_match_that_was_forfeited_is_not_shown_and_players_without_a_rating_co
     between(four[2], four[3], player_1_wins=9, player_2_errors=1)
     second = Duel.objects.filter(player_1=four[1], player_2=four[3]).get()
     with django_assert_num_queries(2):
-        assert featured_get().hero == second
+        assert featured_get().films[0].duel == second
     Rating.objects.filter(submission=four[3]).delete()
-    assert featured_get().hero == Duel.objects.filter(player_1=four[1], player_2=four[2]).get()
+    assert featured_get().films[0].duel == Duel.objects.filter(player_1=four[1], player_2=four[2]).get()
 
 
 def closest() -> list[Duel]:

@@ -124,7 +124,7 @@ def test_a_beacon_of_a_worker_with_containers_says_when_no_engine_answers(
 @pytest.mark.parametrize(
     ("sandbox", "package_queue", "needed"),
     [
-        ("docker", "rollout", {"build", "duel", "quick", "heavy", "rollout"}),
+        ("docker", "rollout", {"build", "duel", "sitting", "quick", "heavy", "rollout"}),
         ("kubernetes", "package", {"build", "package"}),
         ("process", "rollout", {"rollout"}),
     ],

@@ -62,7 +62,7 @@ class Command(BaseCommand):
         for number in ENDING:
             signal.signal(number, lambda *_: processes.ask_to_stop())
         self._say(f"Starting the workers of {', '.join(queues)}.")
-        if {"duel", "quick", "heavy"} & set(queues) and settings.SANDBOX == "docker":
+        if {"duel", "sitting", "quick", "heavy"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
         load(queues)
         # Threads start only after the forks, but for those of a child that has died.

@@ -115,7 +115,7 @@ def test_programs_get_the_same_as_json(submission: Submission) -> None:
     }  # fmt: skip
     assert [(row["name"], row["state"]) for row in found["workers"]] == [("host:1", "alive")]
     assert {row["name"]: row["workers"] for row in found["queues"]} == {
-        "build": 1, "duel": 0, "tournament": 0, "publish": 0,
+        "build": 1, "duel": 0, "sitting": 0, "tournament": 0, "publish": 0,
     }  # fmt: skip
     assert found["queues"][0]["finished_at"].startswith("2026-03-01T12:00:04")
     assert all(disk["free_bytes"] <= disk["total_bytes"] for disk in found["disks"])

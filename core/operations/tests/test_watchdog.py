@@ -207,7 +207,7 @@ def test_the_watch_forgets_workers_that_left_long_ago(monkeypatch: pytest.Monkey
     monkeypatch.setattr("core.operations.watchdog.queue_check", lambda **fields: looked.append(fields["queue"]))
     queues_check(worker="host:2")
     assert not Worker.objects.exists()
-    assert looked == ["build", "duel", "tournament", "publish"]
+    assert looked == ["build", "duel", "sitting", "tournament", "publish"]
 
 
 def test_a_reaper_watches_also_where_a_folder_cannot_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ def test_what_is_refused_for_another_reason_is_not_charged(
     upload(alice, environment, "mine", 1)
     with pytest.raises(Refused, match="already exists"):
         upload(factories.user("bob"), environment, "Mine", 2)
-    with pytest.raises(Refused, match="It is yours"):
+    with pytest.raises(Refused, match="You have an agent of this name"):
         upload(alice, environment, "mine", 2)
     assert quota(alice, environment, QuotaName.UPLOADS_PER_DAY).used == 1
 

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains, assertRedirects
 
+from arena_kit.environment.records import Fault, Outcome
 from core.duels.analyses import analysis_request, positions_get
+from core.duels.losses import losses_analyse
+from core.duels.selectors import records_open
 from core.errors import Refused
 from core.jobs.worker import Performed, step
-from core.models import Analysis, Duel, JobState
+from core.models import Analysis, Duel, JobState, User
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -72,3 +78,46 @@ def test_environments_without_a_solver_offer_no_analysis(client: Client, cast: C
     assertNotContains(client.get(address(stage.duel)), 'id="analysis"')
     with pytest.raises(Refused, match="has no solver"):
         analysis_request(user=cast.alice, duel=stage.duel, number=1)
+
+
+def lost_by(duel: Duel, player: int) -> list[tuple[int, int]]:
+    """Moves and number of the matches that a player (0 or 1) has lost by play, or if there are none, by a fault."""
+    with records_open(duel) as archive:
+        lost = Outcome.PLAYER_2 if player == 0 else Outcome.PLAYER_1
+        rows = [row for row in archive.index if row.outcome is lost]
+    played = [row for row in rows if row.fault is Fault.NONE] or rows
+    return sorted((row.moves, row.number) for row in played)
+
+
+def test_one_click_leads_from_a_lost_duel_to_the_analysis_of_a_typical_loss(
+    stage: Stage, cast: Cast, visit: As
+) -> None:
+    lost = {player: lost_by(stage.duel, player) for player in (0, 1)}
+    assert any(lost.values())
+    for player, matches in lost.items():
+        asked = visit(cast.charlie).post(f"/duels/{stage.duel.pk}/why/{player + 1}/")
+        if matches:
+            number = matches[len(matches) // 2][1]
+            assertRedirects(asked, f"{address(stage.duel, number)}#analysis", fetch_redirect_response=False)
+            assert Analysis.objects.get(match_number=number).asked_by == cast.charlie
+        else:
+            assertRedirects(asked, f"/duels/{stage.duel.pk}/", fetch_redirect_response=False)
+    assert visit(cast.charlie).post(f"/duels/{stage.duel.pk}/why/3/").status_code == 404
+
+
+def test_an_edition_has_losses_analysed_of_those_who_come_back(stage: Stage, cast: Cast) -> None:
+    duels = stage.tournament.duels.filter(state=JobState.SUCCEEDED).exclude(records="")
+    assert losses_analyse(stage.tournament) == 0
+    User.objects.filter(pk__in=[cast.alice.pk, cast.bob.pk]).update(last_login=timezone.now())
+    lost = [duel for duel in duels if duel.outcome in ("PLAYER_1", "PLAYER_2")]
+    made = losses_analyse(stage.tournament)
+    asked = {row.duel_id: row.asked_by for row in Analysis.objects.all()}
+    assert made == len(asked)
+    for duel in lost:
+        loser = duel.player_2 if duel.outcome == "PLAYER_1" else duel.player_1
+        owner = loser.agent.owner
+        assert asked.get(duel.pk) == (owner if owner in (cast.alice, cast.bob) else None)
+    assert losses_analyse(stage.tournament) == 0
+    User.objects.update(last_login=timezone.now() - timedelta(days=15))
+    Analysis.objects.all().delete()
+    assert losses_analyse(stage.tournament) == 0

@@ -247,6 +247,13 @@ def test_jobs_of_every_kind_with_what_one_may_know(arena: Arena, program: Progra
     build = factories.build(
         made, JobState.FAILED, fault=JobFault.PLAYER, error="secret.py: line 3", log="resolving secret.py"
     )
+    for person in (None, arena.cast.bob):
+        client = program(person)
+        get(client, f"jobs/build/{build.pk}/", 404)
+        get(client, f"jobs/build/{build.pk}/log/", 404)
+        assert listed(client, "jobs/build/?state=FAILED") == []
+    factories.build(made)
+    factories.validation(made)
     for person, error, status in (
         (None, "The owner can read why.", 403),
         (arena.cast.bob, "The owner can read why.", 403),
@@ -268,6 +275,7 @@ def test_jobs_of_every_kind_with_what_one_may_know(arena: Arena, program: Progra
 
 def test_a_waiting_job_says_what_it_waits_for_and_what_was_tried(arena: Arena, program: Program) -> None:
     made = factories.submission(factories.agent(arena.cast.alice, arena.stage.environment, "waiting"))
+    factories.validation(made)
     build = factories.build(made, JobState.QUEUED)
     row = get(program(None), f"jobs/build/{build.pk}/")
     assert (row["queue_place"], row["history"]) == (1, None)

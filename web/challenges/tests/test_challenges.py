@@ -36,7 +36,7 @@ def test_an_owner_asks_from_either_agents_page_and_follows_the_report(
     cast: Cast, anna: Submission, berta: Submission
 ) -> None:
     alice = logged_in(cast.alice)
-    assertContains(alice.get(f"{HERE}/agents/anna/"), "The top ten</button>")
+    assertContains(alice.get(f"{HERE}/agents/anna/"), "Challenge the ten best</button>")
     assertContains(alice.get(f"{HERE}/agents/berta/"), "Challenge berta</button>")
     # Who has no agent of their own to send, and who is not logged in, is offered nothing.
     for visitor in (Client(), logged_in(cast.charlie)):

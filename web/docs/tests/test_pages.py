@@ -146,8 +146,8 @@ def test_the_index_leads_by_reader_and_folds_what_newcomers_do_not_need(client: 
 def test_a_search_finds_agents_people_environments_and_documentation(
     client: Client, cast: Cast, environment: Environment
 ) -> None:
-    factories.agent(cast.alice, environment, "Deep-Referee")
-    factories.agent(cast.bob, environment, "referee")
+    factories.ready(factories.agent(cast.alice, environment, "Deep-Referee"))
+    factories.ready(factories.agent(cast.bob, environment, "referee"))
     found = client.get("/search/?q=REFEREE")
     assert [agent.name for agent, _ in found.context["agents"]] == ["referee", "Deep-Referee"]
     assertContains(found, 'href="/docs/reference/referee/"')

@@ -106,7 +106,7 @@ def test_traces_in_the_records_go_to_those_who_may_see_the_source(stage: Stage, 
 
 
 def test_the_arenas_log_is_public(client: Client, stage: Stage) -> None:
-    assert body(client, f"/duels/{stage.duel.pk}/logs/arena/") == b"anna v1 against berta v1: played."
+    assert body(client, f"/duels/{stage.duel.pk}/logs/arena/?download=1") == b"anna v1 against berta v1: played."
 
 
 def test_a_players_log_goes_to_owner_staff_and_for_public_agents_to_everyone(
@@ -115,8 +115,12 @@ def test_a_players_log_goes_to_owner_staff_and_for_public_agents_to_everyone(
     public = played.play(played.waiting_duel(stage.tournament, stage.clara, stage.anna))
     private = f"/duels/{stage.duel.pk}/logs/player_1/"
 
-    assert body(visit(cast.alice), private) == body(visit(cast.olga), private) == b"one said hello\n"
-    assert body(visit(None), f"/duels/{public.pk}/logs/player_1/") == b"one said hello\n"
+    assert (
+        body(visit(cast.alice), private + "?download=1")
+        == body(visit(cast.olga), private + "?download=1")
+        == b"one said hello\n"
+    )
+    assert body(visit(None), f"/duels/{public.pk}/logs/player_1/?download=1") == b"one said hello\n"
     for outsider in (None, cast.bob, cast.charlie):
         assert visit(outsider).get(private).status_code == 404
 
@@ -171,7 +175,9 @@ def test_records_of_rules_that_are_gone_make_no_document(client: Client, stage: 
 def test_source_goes_to_owner_and_staff_and_for_public_agents_to_everyone(stage: Stage, cast: Cast, visit: As) -> None:
     private, public = (f"/submissions/{row.pk}/archive.zip" for row in (stage.anna, stage.clara))
 
-    assert body(visit(cast.alice), private) == body(visit(cast.olga), private) == b"zip!"
+    assert (
+        body(visit(cast.alice), private + "?download=1") == body(visit(cast.olga), private + "?download=1") == b"zip!"
+    )
     assert body(visit(None), public) == b"zip!"
     response: Any = visit(cast.alice).get(private)
     assert b"".join(response)
@@ -217,7 +223,10 @@ def test_logs_of_a_submission_go_to_those_who_may_see_its_source(stage: Stage, c
     played.play_validation(stage.anna)
     path = f"/submissions/{stage.anna.pk}/logs/"
 
-    said = {log: body(visit(cast.alice), f"{path}{log}/") for log in ("build", "validation", "player_1", "player_2")}
+    said = {
+        log: body(visit(cast.alice), f"{path}{log}/?download=1")
+        for log in ("build", "validation", "player_1", "player_2")
+    }
 
     assert said == {
         "build": b"Built in no time.",
@@ -225,7 +234,7 @@ def test_logs_of_a_submission_go_to_those_who_may_see_its_source(stage: Stage, c
         "player_1": b"hello from 1\n",
         "player_2": b"hello from 2\n",
     }
-    assert body(visit(cast.olga), f"{path}build/") == b"Built in no time."
+    assert body(visit(cast.olga), f"{path}build/?download=1") == b"Built in no time."
     for log in said:
         assert visit(cast.bob).get(f"{path}{log}/").status_code == 404
 
@@ -243,7 +252,10 @@ def test_logs_that_are_not_there_yet_have_a_notice(cast: Cast, environment: Envi
 def test_a_page_in_a_log_stays_text(stage: Stage, cast: Cast, visit: As) -> None:
     factories.build(stage.anna, JobState.FAILED, log="<script>alert(1)</script>")
 
-    response = visit(cast.alice).get(f"/submissions/{stage.anna.pk}/logs/build/")
+    opened = visit(cast.alice).get(f"/submissions/{stage.anna.pk}/logs/build/").content.decode()
+    sent = visit(cast.alice).get(f"/submissions/{stage.anna.pk}/logs/build/?download=1")
 
-    assert response["Content-Type"] == "text/plain; charset=utf-8"
-    assert body(visit(cast.alice), f"/submissions/{stage.anna.pk}/logs/build/") == b"<script>alert(1)</script>"
+    assert "&lt;script&gt;alert(1)" in opened
+    assert "<script>alert" not in opened
+    assert sent["Content-Type"] == "text/plain; charset=utf-8"
+    assert b"".join(sent) == b"<script>alert(1)</script>"

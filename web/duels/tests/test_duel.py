@@ -87,13 +87,22 @@ def test_the_list_can_be_narrowed_by_result_and_first_move(client: Client, stage
     assert linked_matches(html(client, f"{path}?result=player_1_error&first=2")) == []
 
 
-def test_the_longest_matches_can_come_first(client: Client, stage: Stage) -> None:
-    page = html(client, f"{address(stage.duel)}?result=player_1&sort=moves")
+@pytest.mark.parametrize("order", ["moves", "fewest"])
+def test_the_longest_or_the_shortest_matches_can_come_first(client: Client, stage: Stage, order: str) -> None:
+    page = html(client, f"{address(stage.duel)}?result=player_1&sort={order}")
 
     moves = [int(count) for count in re.findall(r": (\d+) moves?,", page)]
     assert len(moves) == stage.duel.player_1_wins
-    assert moves == sorted(moves, reverse=True)
-    assert moves[0] > moves[-1]
+    assert moves == sorted(moves, reverse=order == "moves")
+    assert moves[0] != moves[-1]
+
+
+def test_a_duel_has_its_results_by_who_sat_first(client: Client, stage: Stage) -> None:
+    shares = client.get(address(stage.duel)).context["shares"]
+    assert [share.name for share in shares] == ["anna v1", "berta v1"]
+    assert [share.won + share.drawn + share.lost for share in shares] == [30, 30]
+    assert shares[0].won + shares[1].lost == stage.duel.player_1_wins + stage.duel.player_2_errors
+    assert "anna v1 in the first seat: won" in html(client, address(stage.duel))
 
 
 @pytest.mark.parametrize("query", ["result=everything", "first=3", "first=x", "sort=%00", "result=&first=&sort="])

@@ -93,7 +93,7 @@ def test_seats_players_and_scores_stand_beside_the_picture(client: Client, stage
     page = client.get(address(stage.duel, 2)).content.decode()
 
     first, second = page.index(">first seat"), page.index(">second seat")
-    assert page.rindex("berta v1", 0, first) > page.rindex("disc player-2", 0, first)
+    assert page.rindex('agents/berta/">berta</a>', 0, first) > page.rindex("disc player-2", 0, first)
     assert first < second
     assert "0.250 s, slowest move 0.125 s" in page
 

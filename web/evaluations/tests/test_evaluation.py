@@ -131,7 +131,7 @@ def test_hidden_seeds_and_what_tells_them_come_out_for_staff_alone(
     response, records = body(olga, address(evaluation, "records.zip"))
     assert json.loads(zipfile.ZipFile(io.BytesIO(records)).read("evaluation.json"))["seeds"] == hidden
     assert response["X-Content-Type-Options"] == "nosniff"
-    assert body(olga, address(evaluation, "logs/player/"))[1] == b"saw [0.01, 0.02]\n"
+    assert body(olga, address(evaluation, "logs/player/?download=1"))[1] == b"saw [0.01, 0.02]\n"
 
 
 def test_revealed_seeds_and_records_are_everyones_and_logs_follow_the_source(
@@ -143,7 +143,7 @@ def test_revealed_seeds_and_records_are_everyones_and_logs_follow_the_source(
     assert all(f">{seed}</td>" in page for seed in evaluation.seed_list.seeds[:10])
     assert body(visit(None), address(evaluation, "records.zip"))[0].status_code == 200
     assert visit(cast.bob).get(address(evaluation, "logs/player/")).status_code == 404
-    assert body(visit(cast.alice), address(evaluation, "logs/player/"))[1] == b"saw [0.01, 0.02]\n"
+    assert body(visit(cast.alice), address(evaluation, "logs/player/?download=1"))[1] == b"saw [0.01, 0.02]\n"
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,10 @@ def test_what_a_player_says_when_it_fails_on_hidden_seeds_is_for_staff_alone(
 ) -> None:
     row = scored.evaluation(player, [10.0, 20.0], state=JobState.FAILED)
     agent = "/environments/cart-pole/agents/mine/"
-    for person in (None, cast.alice):
+    assert visit(None).get(agent).status_code == 404
+    for person, count in ((None, 1), (cast.alice, 2)):
         page = html(visit(person), row) + visit(person).get(agent).content.decode()
-        assert page.count("The player raised an exception.") == 2
+        assert page.count("The player raised an exception.") == count
         assert "Episode 3" not in page
         assert "saw [0.01" not in page
     assert "saw [0.01" in html(visit(cast.olga), row)
@@ -214,13 +215,13 @@ def test_a_running_evaluation_shows_episode_by_episode_how_its_score_forms(clien
 
 @pytest.mark.parametrize(("done", "shown"), [(1, 0), (3, 2), (19, 18)])
 def test_on_hidden_seeds_progress_is_shown_in_tenths(
-    client: Client, cast: Cast, player: Submission, done: int, shown: int
+    client: Client, cast: Cast, visit: As, player: Submission, done: int, shown: int
 ) -> None:
     row = scored.evaluation(player, [10.0] * done, state=JobState.RUNNING)
     page = html(client, row)
     assert f'<progress max="20" value="{shown}"' in page
     assert f"<dd>{shown}<span" in page
-    assert f"{shown} of 20 episodes" in client.get("/environments/cart-pole/agents/mine/").content.decode()
+    assert f"{shown} of 20 episodes" in visit(cast.alice).get("/environments/cart-pole/agents/mine/").content.decode()
     assert client.get(f"/api/v1/evaluations/{row.pk}/").json()["episodes_done"] == shown
     over = scored.evaluation(player, [10.0] * 20)
     assert client.get(f"/api/v1/evaluations/{over.pk}/").json()["episodes_done"] == 20
@@ -236,7 +237,7 @@ def test_a_script_is_explained_and_its_log_is_its_owners(cast: Cast, task: Envir
     assert "0.25" in page
     for log in ("player", "arena"):
         assert visit(cast.bob).get(address(row, f"logs/{log}/")).status_code == 404
-    response, text = body(visit(cast.alice), address(row, "logs/player/"))
+    response, text = body(visit(cast.alice), address(row, "logs/player/?download=1"))
     assert (text, response["Content-Type"]) == (HOSTILE.encode(), "text/plain; charset=utf-8")
 
 
@@ -250,7 +251,7 @@ def test_a_running_script_has_no_mean_so_far(client: Client, cast: Cast, task: E
 
 def test_the_arenas_log_of_a_verified_evaluation_is_public(client: Client, evaluation: Evaluation) -> None:
     Evaluation.objects.update(log="20 episodes of cart-pole-v1")
-    assert body(client, address(evaluation, "logs/arena/"))[1] == b"20 episodes of cart-pole-v1"
+    assert body(client, address(evaluation, "logs/arena/?download=1"))[1] == b"20 episodes of cart-pole-v1"
     assert client.get(address(evaluation, "logs/other/")).status_code == 404
 
 
@@ -413,9 +414,12 @@ def test_while_seeds_are_hidden_practice_is_shown_and_no_episode_that_ranks(
     assert body(visit(cast.olga), address(evaluation, "episodes/worst/video"))[1] == b"hidden"
 
 
-def test_the_score_of_a_running_evaluation_on_hidden_seeds_is_not_told(client: Client, player: Submission) -> None:
+def test_the_score_of_a_running_evaluation_on_hidden_seeds_is_not_told(
+    cast: Cast, visit: As, player: Submission
+) -> None:
+    client = visit(cast.alice)
     row = scored.evaluation(player, [10.0, 30.0, 20.0], state=JobState.RUNNING)
-    agent = client.get("/environments/cart-pole/agents/mine/", headers={"HX-Target": "v1"}).content.decode()
+    agent = client.get("/environments/cart-pole/agents/mine/", headers={"HX-Target": "agent"}).content.decode()
     page = html(client, row)
     # In tenths: three finished episodes of twenty are shown as two.
     assert 'value="2"' in page
@@ -468,18 +472,19 @@ def test_more_episodes_and_recordings_take_no_more_queries(
 
 @pytest.mark.usefixtures("revealed")
 def test_the_agents_page_shows_practice_place_and_a_live_evaluation(
-    client: Client, cast: Cast, player: Submission, evaluation: Evaluation
+    cast: Cast, visit: As, player: Submission, evaluation: Evaluation
 ) -> None:
+    client = visit(cast.alice)
     scored.practised(player)
     page = client.get("/environments/cart-pole/agents/mine/").content.decode()
     assert "Practice on 10 public seeds" in page
     assert f'href="{address(evaluation)}"' in page
-    assert "rank 1" in page
+    assert "<dt>Rank</dt><dd>1st</dd>" in page
     assert "/matches/1/" not in page
     newer = scored.submission(cast.alice, player.agent.environment, "mine")
     scored.evaluation(newer, [10.0, 30.0], state=JobState.RUNNING)
-    part = client.get("/environments/cart-pole/agents/mine/", headers={"HX-Target": "v2"}).content.decode()
-    assert "2 of 20 episodes, mean so far 20" in part
+    part = client.get("/environments/cart-pole/agents/mine/", headers={"HX-Target": "agent"}).content.decode()
+    assert "2 of 20 episodes, mean so far 20" in " ".join(part.split())
     user = client.get("/users/alice/").content.decode()
     assert f'href="{address(evaluation)}">score' in user
 

@@ -36,8 +36,10 @@ def test_an_organiser_sets_a_priority_that_lists_show_and_the_audit_log_keeps(ca
     build.refresh_from_db()
     assert (status, shown["priority"], build.priority) == (200, 3, 3)
     assert build.sort_key < turn
-    assert Client().get("/api/v1/jobs/build/").json()["results"][0]["priority"] == 3
-    assert Client().get(f"/api/v1/jobs/build/{build.pk}/").json()["priority"] == 3
+    owner = program(cast.alice)
+    assert owner.get("/api/v1/jobs/build/").json()["results"][0]["priority"] == 3
+    assert owner.get(f"/api/v1/jobs/build/{build.pk}/").json()["priority"] == 3
+    assert Client().get("/api/v1/jobs/build/").json()["results"] == []
     entry = AuditEntry.objects.get(action="set priority of build")
     assert (entry.operator, entry.channel, entry.object_id, entry.changes) == (
         "olga", AuditEntry.Channel.API, str(build.pk), {"priority": [0, 3]},

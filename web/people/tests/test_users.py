@@ -42,7 +42,9 @@ def test_the_page_shows_team_github_and_the_rank_of_each_agent(
 def test_an_agent_without_a_finished_edition_is_not_ranked_yet(
     client: Client, cast: Cast, environment: Environment
 ) -> None:
-    factories.agent(cast.alice, environment)
+    factories.agent(cast.alice, environment, "tried")
+    assert "No agents yet." in client.get("/users/ALICE/").content.decode()
+    factories.ready(factories.agent(cast.alice, environment))
     assert "not ranked yet" in client.get("/users/ALICE/").content.decode()
 
 
@@ -88,7 +90,7 @@ def test_many_agents_are_shown_page_by_page(
 ) -> None:
     monkeypatch.setattr(users, "AGENTS_A_PAGE", 2)
     for name in ("a", "b", "c"):
-        factories.agent(cast.alice, environment, name)
+        factories.ready(factories.agent(cast.alice, environment, name))
 
     first, last = (client.get(f"/users/alice/{query}").content.decode() for query in ("", "?page=99"))
 

@@ -58,7 +58,7 @@ def test_more_environments_and_editions_take_no_more_queries(
         for edition in (1, 2):
             factories.tournament(players, edition=edition)
     # Cards, duels to watch, the duels and tournaments that run, and those that are planned.
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(9):
         assert client.get("/").status_code == 200
 
 
@@ -95,7 +95,7 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     Duel.objects.update(records="records.zip")
     Duel.objects.filter(pk=first.pk).update(expected=0.1)
     Duel.objects.filter(pk=other.pk).update(player_1_wins=5, player_2_wins=5)
-    page = client.get("/").content.decode()
+    page = " ".join(client.get("/").content.decode().split())
     assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
         ("Last upset", first),
         ("Newest duel", newest),
@@ -104,7 +104,7 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     # The first of them without a forfeit plays beside the first words.
     assert f'data-frames="/duels/{first.pk}/matches/1/frames.json"' in page
     Duel.objects.filter(pk=first.pk).update(player_1_wins=9, player_1_errors=0, player_2_errors=1)
-    assert client.get("/").context["hero"] == other
+    assert client.get("/").context["films"][0].duel == other
     for player in players:
         factories.rating(player, 1500 + (player in (other.player_1, other.player_2)))
     # Close duels are those of players with a rating in the upper half.
@@ -146,3 +146,30 @@ def test_tasks_without_an_agent_are_a_line_of_names_below_those_with_one(client:
         ["cart-pole"],
         ["acrobot"],
     ]
+
+
+def test_who_comes_back_finds_own_agents_with_rank_results_and_the_next_one_above(cast: Cast, visit: As) -> None:
+    environment = factories.environment()
+    rival, mine, other = (
+        factories.ready(factories.agent(owner, environment, name))
+        for owner, name in ((cast.bob, "rival"), (cast.alice, "mine"), (cast.charlie, "other"))
+    )
+    factories.tournament([rival, mine, other])
+    for row, before in ((rival, 1500), (mine, 1480), (other, 1490)):
+        factories.rating_point(row, factories.NOON, before)
+    waiting = factories.ready(factories.agent(cast.alice, environment, "waiting"))
+    page = visit(cast.alice).get("/")
+    first, second = page.context["own"]
+    assert (first.agent, first.standing.rank, first.change) == (mine.agent, 2, 20)
+    assert [row.outcome for row in first.results] == ["lost", "won"]
+    assert first.lost.duel.player_1 == rival
+    assert (first.above.submission, first.gap) == (rival, 20)
+    assert (second.agent, second.standing) == (waiting.agent, None)
+    html = " ".join(page.content.decode().split())
+    assert '#matches">rival v1</a></span> <button class="small ghost" type="submit">Why?' in html
+    assert 'name="opponent" value="rival"' in html
+    assert "QuerySet" not in html
+    assert "Let your agents play." not in html
+    stranger = visit(None).get("/").content.decode()
+    assert "Let your agents play." in stranger
+    assert "Your agents" not in stranger

@@ -55,17 +55,42 @@ def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, gam
 def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> None:
     page.goto(game)
     page.locator("#sit .button").click()
+    expect(page.locator(".request")).to_contain_text("Choose a cell for the piece in hand")
     page.locator(".on-board a").nth(5).click()
     expect(page.locator(".chosen-first")).to_contain_text("Cell b2")
+    expect(page.locator(".request")).to_have_text("Choose the piece that anna v1 must place.")
     # Another cell may be chosen instead, in the picture or by its key after the choice is taken back.
-    page.get_by_role("link", name="change it").click()
+    page.get_by_role("link", name="Choose again").click()
     expect(page.locator(".chosen-first")).to_have_count(0)
     expect(page.locator("#seat")).to_be_focused()
-    page.keyboard.press("a")
+    page.keyboard.press("d")
     expect(page.locator(".chosen-first")).to_contain_text("Cell c3")
     page.get_by_role("button", name="small light solid square").click()
     expect(page.locator(".made li")).to_have_count(1)
     assert SittingMove.objects.get().action == 16 * 10
+
+
+@pytest.mark.parametrize("game", ["pong"], indirect=True)
+def test_a_held_key_counts_in_real_time_and_none_is_at_rest(page: Page, game: str) -> None:
+    page.goto(game)
+    page.locator("#sit .button").click()
+    # The agent's answers are there before the person's, as from a worker that is quick.
+    for step in range(200):
+        answer(step, 1)
+    # Without real time a choice is played once, and a choice of steps by the pointer leaves the keys to the board.
+    page.get_by_text("10", exact=True).click()
+    expect(page.locator("#seat")).to_be_focused()
+    page.get_by_label("Real time").check()
+    page.keyboard.down("ArrowDown")
+    page.locator(".made li").nth(4).wait_for()
+    page.keyboard.up("ArrowDown")
+    page.locator(".made li").nth(page.locator(".made li").count() + 2).wait_for()
+    page.get_by_label("Real time").uncheck()
+    chosen = list(SittingMove.objects.filter(seat=0).order_by("step").values_list("action", flat=True))
+    assert 2 in chosen
+    assert chosen[-1] == 1
+    # One step at a time, in order and without a gap.
+    assert list(SittingMove.objects.filter(seat=0).values_list("step", flat=True)) == list(range(len(chosen)))
 
 
 def test_forms_are_enough_without_javascript(game: str, live_server: LiveServer, chromium: Browser) -> None:

@@ -64,7 +64,7 @@ const lastAnswers = new Map();
 
 // Hidden pages do not refresh.
 document.addEventListener("htmx:beforeRequest", (event) => {
-  if (document.hidden && event.detail.elt.matches("[hx-trigger^=every]")) event.preventDefault();
+  if (document.hidden && event.detail.elt.matches("[hx-trigger^=every], [hx-trigger^=visibilitychange]")) event.preventDefault();
 });
 
 document.addEventListener("htmx:beforeSwap", (event) => {
@@ -81,7 +81,11 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const ticked = new Set([...target.querySelectorAll("input[type=checkbox][id]:checked")].map((box) => box.id));
   const sideways = new Map([...target.querySelectorAll("[id][tabindex]")].map((part) => [part.id, part.scrollLeft]));
   const logs = new Map([...target.querySelectorAll("details[id] pre")].map((log) => [log.parentNode.id, log]));
-  const focused = target.contains(document.activeElement) && !document.activeElement.id ? nameOf(document.activeElement) : "";
+  const active = target.contains(document.activeElement) ? document.activeElement : null;
+  const focused = active && !active.id ? nameOf(active) : "";
+  // What the reader looks at stays where it is, also if something above it grows.
+  const looked = scrollY && [...target.querySelectorAll("[id]")].find((one) => one.getClientRects().length && one.getBoundingClientRect().top >= 0);
+  const top = looked && looked.getBoundingClientRect().top;
   document.addEventListener("htmx:afterSwap", () => {
     const part = document.getElementById(target.id);
     if (!part) return;
@@ -98,7 +102,10 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     offerFiles(part);
     showLocalTimes(part);
     countDown();
-    if (focused) [...part.querySelectorAll(FOCUSED)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
+    if (looked) scrollBy({ top: (document.getElementById(looked.id)?.getBoundingClientRect().top ?? top) - top, behavior: "instant" });
+    // A part that htmx keeps is moved, and loses the focus.
+    if (active?.isConnected) active.focus({ preventScroll: true });
+    else if (focused) [...part.querySelectorAll(FOCUSED)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
     for (const [id, before] of logs) {
       const log = document.querySelector(`#${id} pre`);
       const wasAtEnd = before.dataset.atEnd !== "no";

@@ -1,29 +1,31 @@
-// Plays a recorded match beside the first words of the home page. Without scripts a drawing leads to it.
+// Plays recorded matches, one after another. Without scripts a drawing leads to the first.
 const STATE_MILLISECONDS = 1000;
 const END_MILLISECONDS = 5000;
 const hero = document.getElementById("hero");
-const pauseButton = hero.querySelector("button");
+const films = [...hero.querySelectorAll("template")].map((film) => film.dataset);
+const [pauseButton, nextButton] = hero.querySelectorAll("button");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
+let film = 0;
 let pictures = [];
-let first = 0;
 let at = 0;
 let playing = 0;
+let asked = false;
 
 function showState() {
   hero.querySelector("img").src = pictures[at];
 }
 
 function step() {
-  if (!document.hidden) {
-    at = at === pictures.length - 1 ? first : at + 1;
-    showState();
-  }
-  play();
+  if (document.hidden) return play();
+  if (at === pictures.length - 1) return show((film + 1) % films.length);
+  at += 1;
+  showState();
+  return play();
 }
 
 function play() {
   pauseButton.textContent = "Pause";
-  playing = setTimeout(step, at === pictures.length - 1 ? END_MILLISECONDS : STATE_MILLISECONDS);
+  playing = setTimeout(() => Promise.resolve(step()).catch(() => {}), at === pictures.length - 1 ? END_MILLISECONDS : STATE_MILLISECONDS);
 }
 
 function pause() {
@@ -32,22 +34,35 @@ function pause() {
   pauseButton.textContent = "Play";
 }
 
-async function begin() {
-  const answer = await fetch(hero.dataset.frames);
+async function show(number) {
+  pause();
+  const answer = await fetch(films[number].frames);
   if (!answer.ok) return;
-  pictures = (await answer.json()).frames.map(({ svg }) => svg && `data:image/svg+xml,${encodeURIComponent(svg)}`).filter(Boolean);
-  if (pictures.length < 2) return;
-  const picture = document.createElement("img");
-  picture.alt = "";
-  hero.querySelector("svg").replaceWith(picture);
-  pauseButton.hidden = false;
-  pauseButton.addEventListener("click", () => (playing ? pause() : play()));
+  const found = (await answer.json()).frames.map(({ svg }) => svg && `data:image/svg+xml,${encodeURIComponent(svg)}`).filter(Boolean);
+  if (found.length < 2) return;
+  [film, pictures] = [number, found];
+  if (!hero.querySelector("img")) {
+    hero.querySelector("svg").replaceWith(Object.assign(document.createElement("img"), { alt: "" }));
+    for (const button of films.length > 1 ? [pauseButton, nextButton] : [pauseButton]) button.hidden = false;
+  }
+  for (const link of hero.querySelectorAll("a")) link.href = films[film].match;
+  hero.querySelector("a").setAttribute("aria-label", `Watch ${films[film].names}`);
+  hero.querySelector(".names").textContent = films[film].names;
+  hero.querySelector("figcaption .muted").textContent = films[film].environment;
   // An empty board shows nothing yet: the match begins when a quarter of its moves are made.
-  first = Math.floor(pictures.length / 4);
   // People who want no motion see the end, and may still play it.
-  at = still.matches ? pictures.length - 1 : first;
+  const rests = still.matches && !asked;
+  at = rests ? pictures.length - 1 : Math.floor(pictures.length / 4);
   showState();
-  if (still.matches) pause(); else play();
+  if (rests) pause(); else play();
 }
 
-addEventListener("load", () => { begin().catch(() => {}); });
+pauseButton.addEventListener("click", () => {
+  if (playing) return pause();
+  asked = true;
+  if (at === pictures.length - 1) at = Math.floor(pictures.length / 4);
+  showState();
+  return play();
+});
+nextButton.addEventListener("click", () => { show((film + 1) % films.length).catch(() => {}); });
+addEventListener("load", () => { show(0).catch(() => {}); });

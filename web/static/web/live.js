@@ -11,7 +11,7 @@ let polling = 0;
 let progress = "";
 let asking = 0;
 
-function ask(seconds = 0.05) {
+function ask(seconds = 0.01) {
   if (seconds > 1 && asking) return;
   clearTimeout(asking);
   asking = setTimeout(() => { asking = 0; if (part()) htmx.trigger(part(), "news"); }, seconds * 1000);

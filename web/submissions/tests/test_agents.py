@@ -1,15 +1,31 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC
 
 import pytest
 from django.db import connection
+from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from core.jobs.lifecycle import job_give_back
-from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
+from core.models import (
+    Agent,
+    Build,
+    Duel,
+    Environment,
+    JobFault,
+    JobState,
+    Participant,
+    Promotion,
+    RatingPool,
+    Submission,
+    Tournament,
+    TournamentState,
+)
 from core.moderation.services import user_ban, user_unban
 from core.tests import factories
 from core.tests.factories import Cast
@@ -33,6 +49,23 @@ def page(client: Client, agent: Agent) -> str:
     return client.get(address(agent)).content.decode()
 
 
+def text(client: Client, place: str) -> str:
+    return client.get(place).content.decode()
+
+
+def stamp(shown: str) -> str:
+    """What the page sends to ask for news."""
+    found = re.search(r'"X-Seen": "(\w+)"', shown)
+    assert found is not None
+    return found[1]
+
+
+def asked(client: Client, agent: Agent, seen: str) -> HttpResponse:
+    answer = client.get(address(agent), headers={"HX-Request": "true", "HX-Target": "agent", "X-Seen": seen})
+    assert isinstance(answer, HttpResponse)
+    return answer
+
+
 def failed(agent: Agent) -> Submission:
     submission = factories.submission(agent)
     factories.build(submission)
@@ -52,33 +85,75 @@ def test_the_owner_and_staff_read_why_a_version_failed(cast: Cast, agent: Agent,
         assert "<script>alert" not in shown
 
 
-def test_others_see_that_a_private_version_failed_but_not_why(cast: Cast, agent: Agent, visit: As) -> None:
+@pytest.mark.parametrize("is_public", [False, True])
+def test_a_failed_try_is_seen_by_its_owner_and_organisers_alone(
+    cast: Cast, agent: Agent, visit: As, is_public: bool
+) -> None:
+    Agent.objects.filter(pk=agent.pk).update(is_public=is_public)
     submission = failed(agent)
-    for person in (None, cast.bob, cast.charlie):
-        shown = page(visit(person), agent)
-        assert "Failed" in shown
-        assert "The owner can read why." in shown
-        for secret in ("raised", "torch 1.0", f"/submissions/{submission.pk}/"):
-            assert secret not in shown
+    build, validation = submission.builds.get(), submission.validations.get()
+    lists = {"/users/alice/": address(agent), "/search/?q=mine": address(agent), "/api/v1/agents/": '"name":"mine"'}
+    rows = ("/api/v1/submissions/", "/api/v1/jobs/build/", "/api/v1/jobs/validation/")
+    files = [f"/submissions/{submission.pk}/{place}/" for place in ("logs/build", "logs/validation")]
+    for person, sees in (
+        (None, False),
+        (cast.bob, False),
+        (cast.charlie, False),
+        (cast.alice, True),
+        (cast.olga, True),
+    ):
+        client = visit(person)
+        assert client.get(address(agent)).status_code == (200 if sees else 404), person
+        assert client.get(f"{address(agent)}badge.svg").status_code == 404, "a badge is for everyone"
+        for listed, name in lists.items():
+            assert (name in text(client, listed)) is sees, (person, listed)
+        for listed, row in zip(rows, (submission.public_id, build.pk, validation.pk), strict=True):
+            assert (f'"id":"{row}"' in text(client, listed) or f'"id":{row},' in text(client, listed)) is sees, listed
+        for file in files:
+            assert client.get(file).status_code == (200 if sees else 404), file
 
 
-def test_everybody_reads_the_logs_of_a_public_agent(cast: Cast, agent: Agent, visit: As) -> None:
+def test_strangers_see_a_version_once_it_works_and_not_the_tries_around_it(cast: Cast, agent: Agent, visit: As) -> None:
+    failed(agent)
+    worked = factories.ready(agent)
+    failed(agent)
+    factories.build(factories.submission(agent), JobState.RUNNING)
+    for person, numbers in ((None, [2]), (cast.bob, [2]), (cast.alice, [4, 3, 2, 1]), (cast.olga, [4, 3, 2, 1])):
+        response = visit(person).get(address(agent))
+        assert [row.submission.number for row in response.context["versions"]] == numbers
+        assert ("Failed" in response.content.decode()) is (len(numbers) > 1)
+    worked.deleted_at = worked.created_at
+    worked.save()
+    assert "Deleted" in page(visit(None), agent), "its results stay"
+
+
+def test_everybody_reads_the_logs_of_a_public_agent_that_works(cast: Cast, agent: Agent, visit: As) -> None:
     agent.is_public = True
     agent.save()
-    submission = failed(agent)
+    submission = factories.ready(agent)
     for person in (None, cast.charlie):
-        shown = page(visit(person), agent)
-        assert "raised &lt;/pre&gt;" in shown
-        assert f"/submissions/{submission.pk}/source/" in shown
+        assert f"/submissions/{submission.pk}/source/" in page(visit(person), agent)
+        assert visit(person).get(f"/submissions/{submission.pk}/logs/build/").status_code == 200
 
 
-def test_a_fault_of_the_platform_is_no_secret(agent: Agent, client: Client) -> None:
-    submission = factories.submission(agent)
-    factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
-    assert "The engine did not answer." in page(client, agent)
+def test_a_log_opens_in_the_page_and_can_be_downloaded(cast: Cast, agent: Agent, visit: As) -> None:
+    submission = failed(agent)
+    log = f'{HOSTILE}\n  File "/srv/arena/players/7/player.py", line 3, in step\n'
+    submission.validations.update(log=log)
+    client = visit(cast.alice)
+    opened = f"/submissions/{submission.pk}/logs/validation/"
+    shown = client.get(opened)
+    assert shown["Content-Type"].startswith("text/html")
+    assert "&lt;/pre&gt;&lt;script&gt;" in shown.content.decode()
+    assert "/srv/arena" not in shown.content.decode()
+    assert 'href="?download=1"' in shown.content.decode()
+    sent = client.get(f"{opened}?download=1")
+    assert sent["Content-Disposition"] == 'attachment; filename="mine-v1-validation.log"'
+    assert b"".join(sent).decode() == log
 
 
-def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, client: Client) -> None:
+def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(cast: Cast, agent: Agent, visit: As) -> None:
+    client = visit(cast.alice)
     build = factories.build(factories.submission(agent), JobState.RUNNING)
     job_give_back(job=build, code="engine_down", error="The engine did not answer.")
     build.refresh_from_db()
@@ -88,7 +163,8 @@ def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, cl
     assert "The engine did not answer." in shown
 
 
-def test_a_waiting_phase_says_where_it_stands_in_the_queue(agent: Agent, client: Client) -> None:
+def test_a_waiting_phase_says_where_it_stands_in_the_queue(cast: Cast, agent: Agent, visit: As) -> None:
+    client = visit(cast.alice)
     delayed, first, second = (factories.submission(agent) for _ in range(3))
     factories.build(delayed, JobState.QUEUED, not_before=factories.NOON)
     factories.build(first, JobState.QUEUED)
@@ -105,7 +181,8 @@ def test_a_waiting_phase_says_where_it_stands_in_the_queue(agent: Agent, client:
 def test_who_may_read_the_log_of_a_phase_reads_which_attempts_came_to_nothing(
     cast: Cast, agent: Agent, visit: As
 ) -> None:
-    build = factories.build(factories.submission(agent), JobState.RUNNING, worker="secret-host:77")
+    version = factories.ready(agent)
+    build = factories.build(version, JobState.RUNNING, worker="secret-host:77")
     job_give_back(job=build, code="engine_down", error=f"The engine did not answer. {HOSTILE}")
     for person in (cast.alice, cast.olga):
         shown = page(visit(person), agent)
@@ -118,8 +195,10 @@ def test_who_may_read_the_log_of_a_phase_reads_which_attempts_came_to_nothing(
 
 
 def test_versions_that_wait_cost_no_more_queries_the_more_they_are(
-    agent: Agent, client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+    cast: Cast, agent: Agent, visit: As, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
+    client = visit(cast.alice)
+    client.get("/inbox/")  # the first use of a session is noted
     for _ in range(2):
         factories.build(factories.submission(agent), JobState.QUEUED)
     with CaptureQueriesContext(connection) as few:
@@ -131,6 +210,7 @@ def test_versions_that_wait_cost_no_more_queries_the_more_they_are(
 
 
 def test_the_owner_is_told_what_helps_after_a_fault_of_the_platform(cast: Cast, agent: Agent, visit: As) -> None:
+    factories.ready(agent)
     submission = factories.submission(agent)
     factories.build(submission, JobState.FAILED, error="The engine did not answer.", fault=JobFault.PLATFORM)
     advice = "Upload the same file to try again."
@@ -150,7 +230,8 @@ def test_only_the_owner_gets_forms(cast: Cast, agent: Agent, visit: As) -> None:
         assert "Delete this version" not in shown
 
 
-def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, client: Client, cast: Cast) -> None:
+def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, visit: As, cast: Cast) -> None:
+    client = visit(cast.alice)
     first = factories.ready(agent)
     rival = factories.ready(factories.agent(cast.bob, agent.environment))
     factories.tournament([rival, first])
@@ -177,7 +258,7 @@ def test_a_rated_version_shows_how_sure_its_rating_is(agent: Agent, client: Clie
     factories.rating(row, 1534, rank=None, best_rank=None, worst_rank=None, best_chance=None)
     page = client.get(address(agent)).content.decode()
     assert "1534" in page
-    assert "Rank here" not in page
+    assert "<dt>Rank</dt>" not in page
 
 
 def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, cast: Cast) -> None:
@@ -195,9 +276,10 @@ def test_a_ready_version_says_when_it_will_play(agent: Agent, client: Client, ca
 
 def test_a_version_that_may_not_play_promises_nothing(agent: Agent, client: Client) -> None:
     factories.ready(agent)
-    assert ">Plays<" in page(client, agent)
+    assert "Version 1 plays" in page(client, agent)
     user_ban(user=agent.owner, reason="Shares accounts.")
-    assert ">Plays<" not in page(client, agent)
+    assert "Version 1 plays" not in page(client, agent)
+    assert ">Disabled<" in page(client, agent)
     user_unban(user=agent.owner)
     agent.is_disabled = True
     agent.save()
@@ -210,6 +292,7 @@ def test_a_version_that_may_not_play_promises_nothing(agent: Agent, client: Clie
 
 
 def test_an_agent_is_found_in_any_case_and_only_in_its_environment(agent: Agent, client: Client) -> None:
+    factories.ready(agent)
     factories.environment("quarto")
     assert client.get("/environments/tic-tac-toe/agents/MINE/").status_code == 200
     assert client.get("/environments/quarto/agents/mine/").status_code == 404
@@ -257,29 +340,69 @@ def test_deleting_a_version_is_the_owners_alone_and_happens_once(cast: Cast, age
     assert "Deleted" in page(visit(None), agent)
 
 
-def test_a_version_under_way_refreshes_itself_alone_and_stops_when_it_is_over(agent: Agent, client: Client) -> None:
+def test_the_page_asks_for_itself_while_a_phase_runs_and_gets_no_answer_without_news(
+    agent: Agent, cast: Cast, visit: As
+) -> None:
     factories.ready(agent)
-    submission = factories.submission(agent)
-    build = factories.build(submission, JobState.RUNNING)
-    shown = page(client, agent)
-    assert shown.count('hx-trigger="every 2s"') == 1
-    part = client.get(address(agent), headers={"HX-Request": "true", "HX-Target": "v2"}).content.decode()
-    assert "Version 2" in part
-    assert "Version 1" not in part
+    build = factories.build(factories.submission(agent), JobState.RUNNING)
+    client = visit(cast.alice)
+    seen = stamp(page(client, agent))
+    assert 'hx-trigger="every 1s"' in page(client, agent)
+    assert asked(client, agent, seen).status_code == 204
+    Build.objects.filter(pk=build.pk).update(log="step 1")
+    part = asked(client, agent, seen).content.decode()
+    assert "step 1" in part
     assert "<html" not in part
-    assert 'hx-trigger="every 2s"' in part
-    build.delete()
-    factories.build(submission, JobState.FAILED)
-    part = client.get(address(agent), headers={"HX-Request": "true", "HX-Target": "v2"}).content.decode()
-    assert "hx-trigger" not in part
+    assert "Version 1 plays" in part
+    assert "Version 2 is being built." in part
+    factories.moved(Build.objects.filter(pk=build.pk), JobState.FAILED)
+    part = asked(client, agent, stamp(part)).content.decode()
+    assert 'hx-trigger="every' not in part
+    assert "Version 2 failed." in part
+    assert asked(client, agent, stamp(part)).status_code == 204
 
 
-@pytest.mark.parametrize("target", ["v99", "v0", "v-1", "vx", "v" + "9" * 40, "v²"])
-def test_a_part_that_does_not_exist_gives_the_whole_page(agent: Agent, client: Client, target: str) -> None:
-    factories.ready(agent)
-    response = client.get(address(agent), headers={"HX-Target": target.encode("latin-1").decode("latin-1")})
-    assert response.status_code == 200
-    assert "<html" in response.content.decode()
+def test_the_answer_to_a_page_without_news_costs_a_part_of_it(
+    agent: Agent, cast: Cast, visit: As, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    rivals = [factories.ready(factories.agent(cast.bob, agent.environment)) for _ in range(3)]
+    for edition in range(1, 4):
+        factories.tournament([factories.ready(agent), *rivals], edition=edition)
+    factories.build(factories.submission(agent), JobState.RUNNING)
+    client = visit(cast.alice)
+    seen = stamp(page(client, agent))
+    with django_assert_max_num_queries(19):
+        assert asked(client, agent, seen).status_code == 204
+
+
+@pytest.mark.parametrize("change", ["place", "duel", "fit", "test", "challenge", "bench", "owner"])
+def test_each_change_of_what_the_page_shows_is_news(agent: Agent, cast: Cast, visit: As, change: str) -> None:
+    old, new = factories.ready(agent), factories.ready(agent)
+    rival = factories.ready(factories.agent(cast.bob, agent.environment))
+    edition = factories.tournament([new, rival], state=TournamentState.RUNNING)
+    promotion, challenge = factories.promotion(new, old), factories.challenged(new, rival)
+    client = visit(cast.alice)
+    seen = stamp(page(client, agent))
+    match change:
+        case "place":
+            Participant.objects.filter(submission=new).update(rank=2)
+        case "duel":
+            factories.moved(edition.duels.all(), JobState.RUNNING)
+        case "fit":
+            factories.rating_pool(agent.environment)
+            RatingPool.objects.update(fitted_at=timezone.now())
+        case "test":
+            Promotion.objects.filter(pk=promotion.pk).update(state="ACTIVATED", decided_at=timezone.now())
+        case "challenge":
+            Duel.objects.filter(challenge=challenge).update(matches_done=9, draws=0)
+        case "bench":
+            Submission.objects.filter(pk=new.pk).update(is_benched=True)
+        case "owner":
+            user_ban(user=agent.owner, reason="Shares accounts.")
+            client = visit(cast.olga)
+            seen = stamp(page(client, agent))
+            user_unban(user=agent.owner)
+    assert asked(client, agent, seen).status_code == 200
 
 
 def test_a_running_build_shows_its_log_as_it_grows(cast: Cast, agent: Agent, visit: As) -> None:
@@ -299,5 +422,5 @@ def test_more_versions_and_editions_take_no_more_queries(
         failed(agent)
         factories.tournament([factories.ready(agent), rival], edition=edition)
     client.get("/inbox/")  # the first use of a session is noted
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(38):
         assert client.get(address(agent)).status_code == 200

@@ -11,7 +11,7 @@ from pytest_django.asserts import assertContains, assertNotContains
 from arena_kit.environment.registry import get_spec
 from core.jobs.artifacts import artifacts_stored
 from core.jobs.lifecycle import job_claim
-from core.models import Environment, Submission, Validation
+from core.models import Duel, Environment, JobState, Submission, Tournament, Validation
 from core.submissions.phases import validation_fail
 from core.tests import factories
 from core.tests.factories import Cast
@@ -19,6 +19,7 @@ from web.conftest import As
 from web.tests import played
 
 pytestmark = pytest.mark.django_db
+MOVES = 'hx-trigger="every 1s"'
 PAGE = "/environments/tic-tac-toe/agents/anna/"
 
 
@@ -47,8 +48,12 @@ def failed(submission: Submission) -> Validation:
 def test_the_traceback_stands_under_the_sentence_with_the_move(anna: Submission, cast: Cast, visit: As) -> None:
     validation = failed(anna)
     page = visit(cast.alice).get(PAGE)
-    assertContains(page, f'<a href="/validations/{validation.pk}/matches/2/?ply=2">match 2, after 2 moves</a>')
+    assertContains(
+        page, f'<a href="/validations/{validation.pk}/matches/2/?ply=2">match 2, after 2 moves</a>', html=True
+    )
     assertContains(page, "secret_move = plan[&quot;nine&quot;]")
+    assertContains(page, "<strong>player.py, line 9, in step</strong>")
+    factories.ready(anna.agent)
     for stranger in (None, cast.bob):
         assertNotContains(visit(stranger).get(PAGE), "secret_move")
         assertNotContains(visit(stranger).get(PAGE), "match 2, after")
@@ -59,9 +64,9 @@ def test_the_traceback_stands_under_the_sentence_with_the_move(anna: Submission,
 
 def test_the_page_follows_a_version_until_it_has_a_rank(cast: Cast, environment: Environment, client: Client) -> None:
     alone = played.ready(factories.agent(cast.alice, environment, "anna"))
-    assertNotContains(client.get(PAGE), 'hx-trigger="every 2s"')
+    assertNotContains(client.get(PAGE), MOVES)
     rival = played.ready(factories.agent(cast.bob, environment, "berta"))
-    assertContains(client.get(PAGE), 'hx-trigger="every 2s"')
+    assertContains(client.get(PAGE), MOVES)
 
     edition = played.edition([alone, rival], environment)
     duels = [played.waiting_duel(edition, alone, rival, 2) for _ in range(2)]
@@ -69,11 +74,14 @@ def test_the_page_follows_a_version_until_it_has_a_rank(cast: Cast, environment:
     page = client.get(PAGE)
     assertContains(page, "It plays for its first rank in")
     assertContains(page, "1 of 2 duels are over.")
-    assertContains(page, 'hx-trigger="every 2s"')
-    assertContains(page, "Version 1 plays.")
+    assertContains(page, MOVES)
+    assertContains(page, "Version 1 plays")
 
     factories.rating(alone, 1612, rank=1, low=1500, high=1700)
     page = client.get(PAGE)
-    assertContains(page, "Version 1 plays: <strong>1st</strong>, rating 1612 ± 100.")
+    assertContains(page, "<dd>1st <span class='interval'>of 1, likely 1st to 2nd</span></dd>", html=True)
     assertNotContains(page, "It plays for its first rank in")
-    assertNotContains(page, 'hx-trigger="every 2s"')
+    assertContains(page, MOVES)
+    factories.moved(Duel.objects.filter(pk=duels[1].pk), JobState.CANCELLED)
+    Tournament.objects.update(state="FINISHED", ended_at=factories.NOON)
+    assertNotContains(client.get(PAGE), MOVES)

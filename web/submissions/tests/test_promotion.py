@@ -63,7 +63,7 @@ def test_a_version_under_test_shows_how_far_that_is(new: Submission, visit: As) 
     shown = page(visit(None), new)
     assert "Being tested" in shown
     assert f'<a href="/duels/{duel.pk}/">24 of at most 60 matches</a>' in shown
-    assert 'hx-get="/environments/tic-tac-toe/agents/kim/?version=2"' in shown
+    assert 'hx-trigger="every 1s"' in shown
     shown = visit(None).get(f"/duels/{duel.pk}/").content.decode()
     assert "Version 2 has to show that it is better than version 1." in shown
     assert "This duel is unrated" in shown

@@ -121,7 +121,7 @@ def test_links_lead_to_the_form(client: Client) -> None:
 def test_with_an_account_the_submission_is_its_own(cast: Cast, visit: As) -> None:
     alice = visit(cast.alice)
     page = alice.get(SUBMIT)
-    assertContains(page, "Submit by id")
+    assertContains(page, "Submit to a leaderboard")
     assertNotContains(page, "user_id")
     alice.post(SUBMIT, form(user_id="olga"))
     submission = Submission.objects.get()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,14 +18,14 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.referee.match import pair_seed
-from core.models import Audience, Duel, JobState, ToldMoves, WatchedDuel
+from core.models import Audience, Duel, JobState, Sitting, ToldMoves, WatchedDuel
 from core.tests import factories
 from core.tests.factories import Cast
 from core.watching.selectors import DELAY
 from web.conftest import As
 from web.tests import played
 from web.watching.stream import MOST_TOPICS, Streams
-from web.watching.topics import Told, look
+from web.watching.topics import BOARDS_SECONDS, Told, look
 
 pytestmark = pytest.mark.django_db
 PEOPLE = {"PUBLIC": "nobody erik alice olga", "PARTICIPANTS": "alice olga", "HIDDEN": "olga"}
@@ -289,3 +290,22 @@ def test_more_topics_than_it_can_follow_are_refused() -> None:
         return last.status
 
     assert asyncio.run(scene()) == 503
+
+
+def test_the_board_of_a_person_is_told_of_at_every_reply_and_until_it_is_over(duel: Duel) -> None:
+    board = factories.sitting(duel.player_1, JobState.QUEUED)
+    topic = f"sittings/{board.public_id}"
+    # The agent thinks, answers, and thinks again.
+    told = []
+    for not_before in (None, timezone.now(), None):
+        Sitting.objects.update(persons_turn_at=timezone.now(), not_before=not_before)
+        time.sleep(BOARDS_SECONDS)
+        told.append(look(topic))
+    thinks, replied, again = (one.progress for one in told if one is not None)
+    assert thinks == ""
+    assert replied == again != ""
+    # What is told is no content, which depends on the reader.
+    assert [one.parts for one in told if one is not None] == [{}, {}, {}]
+    Sitting.objects.all().delete()
+    time.sleep(BOARDS_SECONDS)
+    assert look(topic) == Told({}, is_over=True)

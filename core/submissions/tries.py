@@ -1,0 +1,36 @@
+"""Tries: versions that have not worked yet, or never will. Their owner and organisers alone know of them."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from core.models import Agent, Submission
+from core.models.agent import has_worked
+from core.people.rights import may
+from core.tournaments.results import Viewer
+
+RIGHT = "core.view_submission"
+
+
+def versions_visible(rows: QuerySet[Submission], viewer: Viewer) -> QuerySet[Submission]:
+    """Return the versions among some that a viewer may know of: their own, and of other people those that have worked.
+
+    Organisers who may view versions see all of them.
+    """
+    return rows if may(viewer, RIGHT) else rows.filter(has_worked() | Q(agent__owner=viewer.pk))
+
+
+def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
+    """Return the agents among some that a viewer may know of: those with a version that they may know of.
+
+    An owner sees their agents also without any version.
+    """
+    if may(viewer, RIGHT):
+        return rows
+    worked = Submission.objects.filter(has_worked(), agent=OuterRef("pk"))
+    return rows.filter(Q(Exists(worked)) | Q(owner=viewer.pk))
+
+
+def version_visible(version: Submission, viewer: Viewer) -> bool:
+    """Return whether a viewer may know of a version."""
+    return versions_visible(Submission.objects.filter(pk=version.pk), viewer).exists()
