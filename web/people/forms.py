@@ -295,7 +295,9 @@ class DisconnectForm(BaseDisconnectForm):
 class DeleteForm(forms.Form):
     """Delete an account, after typing its name."""
 
-    username = forms.CharField(label="Your user name", help_text="Type it to show that you mean it.")
+    username = forms.CharField(
+        label="Your user name", help_text="Type it to confirm that you want to delete the account."
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

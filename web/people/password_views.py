@@ -142,7 +142,7 @@ class PasswordSet(PasswordWritten, PasswordSetView):
 
 class Reauthenticate(GoesOn, ReauthenticateView):
     template_name = "web/people/again.html"
-    extra_context = {"title": "Is it you?", "button": "Go on"}
+    extra_context = {"title": "Show that it is you", "button": "Go on"}
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         assert isinstance(self.request.user, User)
