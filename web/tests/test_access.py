@@ -152,6 +152,8 @@ GET    /environments/{slug}/random-example/                         302 302 302 
 POST   /environments/{slug}/random-example/                         302 302 302 302
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200
 GET    /environments/{slug}/agents/{agent}/badge.svg                200 200 200 200
+GET    /environments/{slug}/agents/{agent}/feed.atom                200 200 200 200
+GET    /environments/{slug}/feed.atom                               200 200 200 200
 GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
 GET    /environments/{slug}/agents/{agent}/test/                     302 302 302 302
