@@ -114,7 +114,8 @@ def _needs(package: str, extra: str) -> None:
 
     # Late: `import arena_kit` alone stays quick.
     from arena_kit.environment.protocol import MissingExtra
+    from arena_kit.errors import parts_needed
 
     if find_spec(package) is None:
-        hint = f"pip install 'arena-kit[{extra}]'"
+        hint = parts_needed(extra)
         raise MissingExtra(f"This needs the package {package}: {hint}", hint=hint)

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 
+def parts_needed(parts: str) -> str:
+    """Return how to install parts of arena-kit, such as "docker,video".
+
+    By the page of an arena, because another package of this name may be in the reader's index.
+    """
+    return f"install arena-kit[{parts}], as the page /kit/ of your arena shows"
+
+
 class Refused(Exception):
     """A request is refused; the message has the reason and what to do.
 

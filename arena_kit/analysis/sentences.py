@@ -14,7 +14,7 @@ from arena_kit.environment.words import move_in_words
 
 MOST_NAMED, SHORT = 2, 20
 """How many of the best moves a sentence names, and how long they may be: of longer ones it names only one."""
-NOT_SOLVED = "Not solved: too many ways lead on from here."
+NOT_SOLVED = "Not solved: there are too many continuations."
 
 
 @dataclass(frozen=True, slots=True)

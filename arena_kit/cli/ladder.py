@@ -32,7 +32,7 @@ from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of
 from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.errors import PlatformFault
+from arena_kit.errors import PlatformFault, parts_needed
 from arena_kit.machine.files import temporary_of_user
 from arena_kit.referee.play import run_duel
 from arena_kit.sandbox.base import Container, Sandbox
@@ -139,10 +139,7 @@ def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[ReportRow
     except ModuleNotFoundError as error:
         if error.name not in ("scipy", "networkx"):
             raise
-        raise BadArgument(
-            f"Ratings need the Python package {error.name}: install arena-kit with its extra `ranking`, as the page "
-            "/kit/ of your arena shows."
-        ) from None
+        raise BadArgument(f"Ratings need the Python package {error.name}: {parts_needed('ranking')}.") from None
     return ranked
 
 

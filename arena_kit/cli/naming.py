@@ -45,7 +45,7 @@ def version_named(client: Client, word: str) -> Version:
         return client.version(word)
     parts = word.split("/")
     if len(parts) > 3 or not all(parts) or (len(parts) == 3 and not parts[2].isdecimal()):
-        raise BadArgument(f"{plain_line(word)} names no version. Give the {OWN_VERSION_HELP}.")
+        raise BadArgument(f"{plain_line(word)} is not a version that the site knows. Give the {OWN_VERSION_HELP}.")
     agent = agent_named(client, "/".join(parts[:2]))
     number = agent if isinstance(agent, int) else agent.id
     for public_id in client.versions(number):

@@ -21,7 +21,7 @@ from arena_kit.cli.common import (
 )
 from arena_kit.cli.install import add_install_option
 from arena_kit.cli.output import folder_made
-from arena_kit.errors import PlatformFault
+from arena_kit.errors import PlatformFault, parts_needed
 from arena_kit.machine.processes import WINDOWS
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("docker", "re2", "scipy"):
             raise
-        raise BadArgument("Rollouts need further packages: pip install 'arena-kit[docker,rollout,video]'.") from None
+        raise BadArgument(f"Rollouts need further packages: {parts_needed('docker,rollout,video')}.") from None
     if options.output is not None:
         folder_made(options.output)
     if options.agent == MODEL and not options.model_url:

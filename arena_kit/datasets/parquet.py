@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from arena_kit.datasets.lines import NotADataset, read_dataset
 from arena_kit.environment.protocol import MissingExtra
+from arena_kit.errors import parts_needed
 
 ROWS_AT_ONCE = 10_000
 """The matches of a row group, which are held in memory together."""
@@ -27,7 +28,7 @@ def write_parquet(source: IO[bytes], target: Path) -> int:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise MissingExtra("Parquet files need pyarrow.", hint="Run `pip install 'arena-kit[datasets]'`.") from None
+        raise MissingExtra("Parquet files need pyarrow.", hint=f"To get it, {parts_needed('datasets')}.") from None
     lines = read_dataset(source)
     header = next(lines)
     schema = _schema(pyarrow).with_metadata({f"arena.{key}": str(value) for key, value in header.items()})

@@ -28,6 +28,7 @@ from arena_kit.environment.record_archive import ArtifactDamaged, match_read
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.replay import ReplayMismatch, ReplayStep, replay
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.errors import parts_needed
 
 NAMESPACE = "arena"
 PLACE = "MINARI_DATASETS_PATH"
@@ -57,7 +58,7 @@ def write_minari(source: IO[bytes], folder: Path, spec: EnvironmentSpec) -> Writ
         import minari
         import pyarrow  # noqa: F401  (Minari's format for one machine needs it)
     except ImportError:
-        raise MissingExtra("Minari's data sets need Minari.", hint="Run `pip install 'arena-kit[datasets]'`.") from None
+        raise MissingExtra("Minari's data sets need Minari.", hint=f"To get it, {parts_needed('datasets')}.") from None
     ids, counts = [], (0, 0)
     for seat in range(spec.seats):
         source.seek(0)

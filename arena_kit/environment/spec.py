@@ -20,6 +20,7 @@ from arena_kit.environment.protocol import Environment, Frame, MissingExtra
 from arena_kit.environment.reference import RANDOM, Reference
 from arena_kit.environment.server.client import connect, draw
 from arena_kit.environment.server.frames import Drawing
+from arena_kit.errors import parts_needed
 
 WIRE_RANGES: dict[str, tuple[float, float]] = {
     "int8": (-128, 127),
@@ -317,7 +318,7 @@ class EnvironmentSpec:
             if self.gymnasium is None or error.name != "gymnasium":
                 raise
             message = f"{self.name} needs the package gymnasium, which is not installed here."
-            raise MissingExtra(message, hint="Run `pip install 'arena-kit[gymnasium]'`.") from None
+            raise MissingExtra(message, hint=f"To get it, {parts_needed('gymnasium')}.") from None
         if self.gymnasium is not None or self.classic is not None:
             environment: Environment = factory(self)
         else:

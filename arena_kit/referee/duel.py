@@ -9,7 +9,7 @@ from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.machine.sockets import POLLIN, POLLOUT, Poll
 from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.deciding import Decided, EarlyEnd
-from arena_kit.referee.faults import PlayerFault, first_line
+from arena_kit.referee.faults import PlayerFault, first_line, time_allowed
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.lost_players import Losses
 from arena_kit.referee.match import Match
@@ -224,7 +224,12 @@ class Duel:
                 link.excused_seconds = self._processor.excused(link.index)
                 if link.deadline is not None and self._clock() > link.deadline:
                     link.raise_if_paused()
-                    self._losses.lose(link, PlayerLost(PlayerFault.TIMED_OUT))
+                    self._losses.lose(
+                        link,
+                        PlayerLost(
+                            PlayerFault.TIMED_OUT, time_allowed(self._limits.move_seconds, self._limits.bank_seconds)
+                        ),
+                    )
 
     def _receive(self, links: Sequence[PlayerLink]) -> None:
         """Read what these players have answered, and act on each answer."""
@@ -277,7 +282,12 @@ class Duel:
         if seconds:
             match.charge(player, seconds, self._limits.move_seconds)
             if match.banks[player] < 0:
-                self._blame(match, player, PlayerFault.TIMED_OUT)
+                self._blame(
+                    match,
+                    player,
+                    PlayerFault.TIMED_OUT,
+                    time_allowed(self._limits.move_seconds, self._limits.bank_seconds, seconds),
+                )
                 return
         try:
             requests = match.choose(player, action)

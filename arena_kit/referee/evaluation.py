@@ -11,7 +11,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.machine.sockets import POLLIN, POLLOUT, Poll
 from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.episode import Episode, Failure
-from arena_kit.referee.faults import PlayerFault, first_line, sentence
+from arena_kit.referee.faults import PlayerFault, first_line, sentence, time_allowed
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import ACTION, END, ERROR, Answer, Encoder, Question
@@ -115,7 +115,11 @@ class Evaluation:
         deadline = link.deadline
         if self.failure is None and deadline is not None and self._clock() > deadline:
             link.raise_if_paused()
-            self._fail(PlayerFault.TIMED_OUT, self._oldest())
+            self._fail(
+                PlayerFault.TIMED_OUT,
+                self._oldest(),
+                time_allowed(self._limits.move_seconds, self._limits.bank_seconds),
+            )
 
     def _receive(self) -> None:
         """Read the player's answers and act on each."""
@@ -159,7 +163,11 @@ class Evaluation:
         if seconds:
             episode.charge(seconds, self._limits.move_seconds)
             if episode.banks[0] < 0:
-                self._fail(PlayerFault.TIMED_OUT, episode.number)
+                self._fail(
+                    PlayerFault.TIMED_OUT,
+                    episode.number,
+                    time_allowed(self._limits.move_seconds, self._limits.bank_seconds, seconds),
+                )
                 return
         try:
             following = episode.step(action)

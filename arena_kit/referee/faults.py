@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from arena_kit.older import StrEnum
 from arena_kit.text import plain_text
 
@@ -46,6 +48,7 @@ SENTENCES: dict[PlayerFault, str] = {
 
 LAST_LINES = 8
 """A terminal shows this many lines of the end of a player's output, where a traceback has its message."""
+MISSING = re.compile(r"No module named '(\w+)")
 SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.START_TIMED_OUT, PlayerFault.DIED)
 
 
@@ -57,6 +60,12 @@ def sentence(fault: PlayerFault, detail: str = "") -> str:
     return f"{text}: {detail}" if detail else f"{text}."
 
 
+def time_allowed(move_seconds: float, bank_seconds: float, used: float | None = None) -> str:
+    """Return the limits of a player that did not answer in time; used: seconds that its last move took, if known."""
+    took = "" if used is None else f" The last one took {used:.1f} s."
+    return f"A move may take {move_seconds:g} s, and all moves together {bank_seconds:g} s beyond that.{took}"
+
+
 def first_line(text: str) -> str:
     """Return the first line of an error from a player's server."""
     return text.partition("\n")[0][:300]
@@ -65,9 +74,10 @@ def first_line(text: str) -> str:
 def with_output(fault: str, text: str, log: str) -> str:
     """Return a sentence for the player's owner, with the log's last line where the fault alone says little."""
     last_line = plain_text(log).strip().rpartition("\n")[2][:300]
-    if fault not in SAYS_LITTLE or not last_line or last_line in text:
-        return text
-    return f"{text} Its output ends with: {last_line}"
+    if fault in SAYS_LITTLE and last_line and last_line not in text:
+        text = f"{text} Its output ends with: {last_line}"
+    missing = MISSING.search(text)
+    return f"{text} If {missing[1]} is a package, add it to requirements.txt." if missing else text
 
 
 def last_words(fault: str, log: str) -> list[str]:

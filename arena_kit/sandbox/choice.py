@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from arena_kit.environment.spec import Limits
+from arena_kit.errors import parts_needed
 from arena_kit.machine.processes import LINUX, WINDOWS
 from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, PlayerDidNotStart, Sandbox, SandboxError, SandboxUnavailable
 from arena_kit.text import plain_line
@@ -49,7 +50,7 @@ def containers(*, base_image: str, runtime: str, channel_dir: Path) -> Sandbox:
         if error.name != "docker":
             raise
         raise SandboxUnavailable(
-            "containers need the Python package docker: pip install 'arena-kit[docker]'", code="sandbox_unavailable"
+            f"containers need the Python package docker: {parts_needed('docker')}", code="sandbox_unavailable"
         ) from None
     return DockerSandbox(base_image=base_image, runtime=runtime, channel_dir=channel_dir)
 

@@ -9,12 +9,15 @@ from django.core.exceptions import ImproperlyConfigured
 
 PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 """The usual port of each scheme: without TLS, with STARTTLS, and with TLS from the first byte."""
-FORM = "EMAIL_URL must be smtp://, smtp+tls:// or smtps://, then USER:PASSWORD@HOST:PORT, perhaps ?from=ADDRESS."
+FORM = (
+    "EMAIL_URL must be smtp://, smtp+tls:// or smtps://, then USER:PASSWORD@HOST:PORT, perhaps ?from=ADDRESS; "
+    "or file:///FOLDER."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """The values of Django's EMAIL_* settings. Without a host mails are written to the log."""
+    """The values of Django's EMAIL_* settings. Without host and folder mails are written to the log."""
 
     host: str = ""
     port: int = 0
@@ -24,17 +27,20 @@ class MailServer:
     is_tls: bool = False
     sender: str = ""
     """The address that mails come from; empty for the arena's own choice."""
+    folder: str = ""
+    """The folder in which each mail becomes a file, as in the demo; the page /demo/mail/ shows them."""
 
     @property
     def backend(self) -> str:
-        return f"django.core.mail.backends.{'smtp' if self.host else 'console'}.EmailBackend"
+        kind = "smtp" if self.host else "filebased" if self.folder else "console"
+        return f"django.core.mail.backends.{kind}.EmailBackend"
 
 
 def mail_server(url: str) -> MailServer:
     """Parse an address such as smtp+tls://user:password@mail.example.org:587?from=arena@example.org; empty: the log.
 
-    Special characters in the user's name and password are percent-encoded, such as %40. Raises ImproperlyConfigured
-    with a message that leaves out the address, since it may contain a password.
+    file:///FOLDER keeps mails as files. Special characters in the user's name and password are percent-encoded, such
+    as %40. Raises ImproperlyConfigured with a message that leaves out the address, since it may contain a password.
     """
     if not url:
         return MailServer()
@@ -43,6 +49,8 @@ def mail_server(url: str) -> MailServer:
         port = parts.port
     except ValueError:
         raise ImproperlyConfigured(FORM) from None
+    if parts.scheme == "file" and parts.path != "/" and not (parts.netloc or parts.query or parts.fragment):
+        return MailServer(folder=unquote(parts.path))
     if parts.scheme not in PORTS or not parts.hostname or parts.path not in ("", "/") or parts.fragment:
         raise ImproperlyConfigured(FORM)
     sender = unquote(parts.query.removeprefix("from="))

@@ -9,6 +9,8 @@ from core.settings.mail_server import mail_server
 mail = mail_server(env.secret("EMAIL_URL"))
 EMAIL_BACKEND = mail.backend
 EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail.host, mail.port, mail.user, mail.password
+# Django refuses an empty one.
+EMAIL_FILE_PATH = mail.folder or None
 EMAIL_USE_TLS, EMAIL_USE_SSL = mail.starts_tls, mail.is_tls
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = mail.sender or f"arena@{urlsplit(SITE_URL).hostname or 'localhost'}"
 EMAIL_TIMEOUT = 10

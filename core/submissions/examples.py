@@ -53,9 +53,11 @@ def example_upload(
 def _free_name(owner: User, environment: Environment, sha256: str) -> str:
     """Return `random-USERNAME` in the letters of an agent's name, numbered if another agent has that name.
 
-    sha256: of the example; the person's own agent that began with it is found again.
+    It is `random-player` where the user name has no Latin letter or digit. sha256: of the example; the person's own
+    agent that began with it is found again.
     """
-    base = re.sub(r"[^A-Za-z0-9_-]+", "-", f"{EXAMPLE}-{owner.username}")[:MOST_CHARACTERS].rstrip("-_")
+    own_part = re.sub(r"[^A-Za-z0-9_-]+", "-", owner.username).strip("-_")
+    base = f"{EXAMPLE}-{own_part or 'player'}"[:MOST_CHARACTERS].rstrip("-_")
     namesakes = Agent.objects.filter(environment=environment, name__istartswith=base)
     taken = {name.lower() for name in namesakes.values_list("name", flat=True)}
     twins = Submission.objects.filter(agent__in=namesakes.filter(owner=owner), number=1, archive_sha256=sha256)

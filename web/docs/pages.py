@@ -68,6 +68,21 @@ def doc_pages() -> Mapping[str, DocPage]:
     return {name: page_of(name) for name in dict.fromkeys((INDEX, *listed, *names)) if name in names}
 
 
+@dataclass(frozen=True, slots=True)
+class IndexPart:
+    """A part of the index, for one kind of reader. html: with its heading."""
+
+    title: str
+    html: str
+
+
+def index_parts() -> Sequence[IndexPart]:
+    """Return the parts of the index below its first words, in its order."""
+    page = doc_pages()[INDEX]
+    titles = [heading.title for heading in page.contents if heading.level == 2]
+    return [IndexPart(*part) for part in zip(titles, re.split(r"(?=<h2)", page.html)[1:], strict=True)]
+
+
 def doc_group(page: DocPage) -> Sequence[DocPage]:
     """Return the pages that are listed together with one."""
     return [other for other in doc_pages().values() if other.group == page.group]

@@ -7,7 +7,8 @@ from django.urls import path
 from web.docs import views as docs
 
 pages = [
-    path("docs/", docs.doc, name="docs"),
+    path("how/", docs.how, name="how"),
+    path("docs/", docs.index, name="docs"),
     path("docs/<path:name>/", docs.doc, name="doc"),
     path("search/", docs.search, name="search"),
 ]

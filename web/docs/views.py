@@ -7,7 +7,7 @@ from django.shortcuts import render
 
 from core.ratings.board import standings_of
 from core.submissions.search import agent_search, environment_search, user_search
-from web.docs.pages import INDEX, doc_group, doc_pages
+from web.docs.pages import INDEX, doc_group, doc_pages, index_parts
 from web.docs.search import doc_search, search_words
 from web.site.requests import viewer_of
 
@@ -17,10 +17,25 @@ LONGEST = 100
 MOST_WORDS = 8
 
 
-def doc(request: HttpRequest, name: str = INDEX) -> HttpResponse:
+OPEN_PARTS = 2
+"""How many parts of the index are open: those for participants and organisers. The others are folded."""
+
+
+def how(request: HttpRequest) -> HttpResponse:
+    """Show how an arena works, on one page for newcomers."""
+    return render(request, "web/docs/how.html")
+
+
+def index(request: HttpRequest) -> HttpResponse:
+    """List the pages of the documentation by reader."""
+    parts = index_parts()
+    return render(request, "web/docs/index.html", {"open": parts[:OPEN_PARTS], "folded": parts[OPEN_PARTS:]})
+
+
+def doc(request: HttpRequest, name: str) -> HttpResponse:
     """Show a page of the documentation."""
     page = doc_pages().get(name)
-    if page is None:
+    if page is None or name == INDEX:
         raise Http404("The documentation has no such page.")
     return render(request, "web/docs/doc.html", {"page": page, "siblings": doc_group(page) if page.group else []})
 

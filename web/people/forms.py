@@ -50,6 +50,10 @@ else:
     UserForm = forms.ModelForm  # not generic at run time
 
 
+HELP_NEW = "At least 10 characters, and none that is common or was stolen elsewhere."
+DIFFERENT = "The two passwords are different."
+
+
 class NewAccountForm(UserForm):
     """The fields that every new account needs, whatever opens it. link: of an invitation, which stands in for the
     code."""
@@ -68,6 +72,7 @@ class NewAccountForm(UserForm):
         labels = {"username": "User name"}
         widgets = {"username": forms.TextInput(attrs={"autocomplete": "nickname"})}
         help_texts = {"username": "Everyone can see it. Use letters, digits and @ . + - _"}
+        error_messages = {"username": {"invalid": "Use only letters, digits and @ . + - _"}}
 
     field_order = ["invitation_code", "email", "username", "team", "github", "password1", "password2"]
 
@@ -126,7 +131,7 @@ class SignUpForm(NewAccountForm):
 
     password1 = forms.CharField(
         label="Password",
-        help_text="At least 10 characters, and none that is common or was stolen elsewhere.",
+        help_text=HELP_NEW,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     password2 = forms.CharField(
@@ -140,7 +145,7 @@ class SignUpForm(NewAccountForm):
         data = super().clean() or self.cleaned_data
         password = data.get("password1")
         if password and password != data.get("password2"):
-            self.add_error("password2", "The two passwords are different.")
+            self.add_error("password2", DIFFERENT)
         elif password:
             try:
                 validate_password(password, User(username=data.get("username", ""), email=data.get("email", "")))
@@ -209,10 +214,21 @@ class PasswordResetForm(forms.Form):
 
 
 class WritesPassword:
-    """A form that writes the password of its account and nothing else. Raises Refused."""
+    """A form that writes the password of its account and nothing else, with the sentences of the sign-up.
+
+    Raises Refused.
+    """
 
     user: User
     cleaned_data: dict[str, Any]
+    fields: dict[str, forms.Field]
+    error_messages = {**PasswordChangeForm.error_messages, "password_mismatch": DIFFERENT}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        first, again = self.fields["new_password1"], self.fields["new_password2"]
+        first.label, first.help_text = "New password", HELP_NEW
+        again.label, again.help_text = "New password again", ""
 
     def save(self, commit: bool = True) -> User:
         password_write(user=self.user, password=self.cleaned_data["new_password1"])
@@ -279,7 +295,9 @@ class DisconnectForm(BaseDisconnectForm):
 class DeleteForm(forms.Form):
     """Delete an account, after typing its name."""
 
-    username = forms.CharField(label="Your user name", help_text="Type it to show that you mean it.")
+    username = forms.CharField(
+        label="Your user name", help_text="Type it to confirm that you want to delete the account."
+    )
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

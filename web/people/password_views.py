@@ -15,6 +15,7 @@ from allauth.account.views import (
     ReauthenticateView,
 )
 from django import forms
+from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -22,7 +23,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 
 from core.errors import Refused
-from core.models import User
+from core.models import ApiToken, User
 from core.people.access import account_lock
 from core.people.audit_log import account_log, account_record
 from core.people.emails import email_proved
@@ -49,6 +50,7 @@ class PasswordResetSent(PasswordResetDoneView):
     extra_context = {
         "title": "Check your e-mail",
         "lead": "If an account has this e-mail address, the arena is sending it a link to choose a new password.",
+        "is_mailed": True,
     }
 
 
@@ -57,8 +59,20 @@ class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
     template_name = "web/people/form.html"
     extra_context = {"title": "Choose a new password", "button": "Save the password"}
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        count = (
+            ApiToken.objects.filter(owner=self.reset_user).count()
+            if self.reset_user and not context["token_count"]
+            else 0
+        )
+        revoked = f" It also revokes your API tokens ({count}): programs with them are refused." if count else ""
+        return {"lead": f"This logs you out everywhere.{revoked}", **context}
+
     def form_valid(self, form: forms.Form) -> HttpResponse:
         user = self.reset_user
+        tokens = ApiToken.objects.filter(owner=user)
+        before = tokens.count()
         # A person who reads the account's e-mail has not guessed, so earlier wrong passwords no longer count.
         login_succeeded(self.request, user)
         try:
@@ -67,7 +81,12 @@ class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
                 account_record(self.request, user, "change_password", note="By a link in an e-mail.")
                 email_proved(user=user)
                 user.refresh_from_db(fields=["session_epoch"])
-                return super().form_valid(form)
+                response: HttpResponse = super().form_valid(form)
+            if revoked := before - tokens.count():
+                messages.info(
+                    self.request, f"Your API tokens ({revoked}) are revoked. Create new ones on your profile."
+                )
+            return response
         except Refused as refused:
             form.add_error(None, str(refused))
             return self.form_invalid(form)
@@ -123,7 +142,7 @@ class PasswordSet(PasswordWritten, PasswordSetView):
 
 class Reauthenticate(GoesOn, ReauthenticateView):
     template_name = "web/people/again.html"
-    extra_context = {"title": "Is it you?", "button": "Go on"}
+    extra_context = {"title": "Show that it is you", "button": "Go on"}
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
         assert isinstance(self.request.user, User)

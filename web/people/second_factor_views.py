@@ -57,7 +57,7 @@ class CodeAgain(GoesOn, ReauthenticateView):
     """Ask for a code in an open session."""
 
     template_name = "web/people/again.html"
-    extra_context = {"title": "Is it you?", "button": "Go on"}
+    extra_context = {"title": "Show that it is you", "button": "Go on"}
 
 
 class PasskeyAgain(GoesOn, ReauthenticateWebAuthnView):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from web.api.routing import native
-from web.ratings import badge, history_api, lens_api
+from web.ratings import badge, feeds, history_api, lens_api
 from web.ratings import lens_views as lenses
 
 pages = [
@@ -13,6 +13,8 @@ pages = [
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),
     path("environments/<slug:slug>/calibration/", lenses.calibration, name="calibration"),
     path("environments/<slug:slug>/agents/<str:name>/badge.svg", badge.badge, name="badge"),
+    path("environments/<slug:slug>/feed.atom", feeds.EnvironmentFeed(), name="environment_feed"),
+    path("environments/<slug:slug>/agents/<str:name>/feed.atom", feeds.AgentFeed(), name="agent_feed"),
 ]
 
 routes = [

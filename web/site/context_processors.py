@@ -7,13 +7,18 @@ from django.utils.functional import SimpleLazyObject
 from core.models import User
 from core.notices.selectors import COUNTED, unread_count
 
+CONFIRM_LATER = "confirm_later"
+"""In a session: the person has put off the request to confirm the e-mail address."""
+
 
 def site(request: HttpRequest) -> dict[str, object]:
     """Return the site's name, its organisers' text and where its source is, the sandbox and the unread notices.
 
     weak_sandbox: whether players run without a real one. takes_strangers: whether people without an account may submit.
     opens_environments: whether submissions may add environments. place: the first part of the page's address, by which
-    the header marks where the reader is. unread: the number of unread notices.
+    the header marks where the reader is. asks_to_confirm: whether the person still has to confirm the e-mail address
+    and has not put that off. has_mails: whether a page shows the mails that the demo does not send. unread: the number
+    of unread notices.
     """
     return {
         "SITE_NAME": settings.SITE_NAME,
@@ -23,6 +28,10 @@ def site(request: HttpRequest) -> dict[str, object]:
         "takes_strangers": settings.ANONYMOUS_SUBMISSIONS,
         "opens_environments": settings.OPEN_ENVIRONMENTS != "false",
         "place": request.path.split("/", 2)[1],
+        "asks_to_confirm": isinstance(request.user, User)
+        and request.user.must_confirm_email
+        and not request.session.get(CONFIRM_LATER),
+        "has_mails": settings.DEBUG and settings.EMAIL_FILE_PATH,
         # Lazy, because parts of pages do not show it.
         "unread": SimpleLazyObject(lambda: _unread(request)),
     }

@@ -42,6 +42,7 @@ GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/ 301 301 301 
 GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/1/ 301 301 301 301
 GET    /duel/1/logs/                                                301 301 301 301
 GET    /duel/1/results/                                             301 301 301 301
+GET    /how/                                                        200 200 200 200
 GET    /docs                                                        301 301 301 301
 GET    /docs/                                                       200 200 200 200
 GET    /docs/quickstart/                                            200 200 200 200
@@ -116,6 +117,7 @@ GET    /inbox/read/                                                  405 405 405
 POST   /inbox/read/                                                  302 302 302 302
 GET    /inbox/{notice}/read/                                         405 405 405 405
 POST   /inbox/{notice}/read/                                         302 302 404 404
+GET    /demo/mail/                                                   404 404 404 404
 GET    /unsubscribe/{unsubscribe}/                                   200 200 200 200
 POST   /unsubscribe/{unsubscribe}/                                   200 200 200 200
 GET    /users/alice/                                                 200 200 200 200
@@ -150,6 +152,8 @@ GET    /environments/{slug}/random-example/                         302 302 302 
 POST   /environments/{slug}/random-example/                         302 302 302 302
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200
 GET    /environments/{slug}/agents/{agent}/badge.svg                200 200 200 200
+GET    /environments/{slug}/agents/{agent}/feed.atom                200 200 200 200
+GET    /environments/{slug}/feed.atom                               200 200 200 200
 GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
 GET    /environments/{slug}/agents/{agent}/test/                     302 302 302 302

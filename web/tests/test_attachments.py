@@ -73,6 +73,8 @@ SHOWN = {
 }
 """Drawn by the arena, and shown in pages."""
 TEXTS = {
+    "/environments/{slug}/feed.atom",
+    "/environments/{slug}/agents/{agent}/feed.atom",
     "/api/v1/batches/{batch}/events/",
     "/api/v1/rollouts/{rollout}/events/",
     "/metrics",

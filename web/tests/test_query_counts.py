@@ -113,6 +113,7 @@ NOT_READ = {
         "withdraw",
         "docs",
         "doc",
+        "how",
         "environments",
         "icon",
         "robots",
@@ -120,6 +121,7 @@ NOT_READ = {
         "account_export",
         "account_delete",
         "inbox_read",
+        "mails",
         "notice_read",
         "live",
         "metrics",
@@ -173,6 +175,8 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "head_to_head": reverse("web:head_to_head", args=[game]) + "?top=40",
         "lens": reverse("web:lens", args=[game]),
         "calibration": reverse("web:calibration", args=[game]),
+        "environment_feed": reverse("web:environment_feed", args=[game]),
+        "agent_feed": reverse("web:agent_feed", args=[game, hero.name]),
     }
     lists: dict[str, list[object]] = {
         "me": [],

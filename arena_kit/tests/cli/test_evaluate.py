@@ -135,4 +135,4 @@ def test_a_missing_gymnasium_is_named_with_what_installs_it(
     assert main([verb, str(tmp_path), "--environment", "cart-pole", "--sandbox", "process"]) == 2
     said = capsys.readouterr().err
     assert "CartPole needs the package gymnasium" in said
-    assert "pip install 'arena-kit[gymnasium]'" in said
+    assert "install arena-kit[gymnasium], as the page /kit/" in said

@@ -247,7 +247,7 @@ def test_a_missing_docker_library_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     with folders(GOOD) as (good,):
         done = run(good, good, "--environment", "quarto", "--sandbox", "docker", code=2)
     assert done.stderr.partition(":")[0] == "arena"
-    assert "pip install 'arena-kit[docker]'" in done.stderr
+    assert "install arena-kit[docker], as the page /kit/" in done.stderr
 
 
 # --- What a player requires -------------------------------------------------------------------------------

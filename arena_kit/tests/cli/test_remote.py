@@ -223,7 +223,7 @@ def test_a_machine_without_a_home_takes_site_and_token_from_the_environment(
 
 
 def test_a_number_that_is_no_number_is_a_sentence(remote: Site, arena: Arena) -> None:
-    assert "names no version" in arena("status", "tic-tac-toe/mine/²")[2]
+    assert "is not a version that the site knows" in arena("status", "tic-tac-toe/mine/²")[2]
 
 
 def test_a_version_is_named_by_the_name_of_an_agent_of_ones_own(remote: Site, arena: Arena) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from arena_kit.referee.faults import with_output
 from arena_kit.referee.output import CUT, END, MOST_CHARACTERS, printed_in, trace_in
 from arena_kit.tests.playing import play, player
 
@@ -82,3 +83,16 @@ def test_forged_marks_are_read_as_written_and_never_more_than_the_limit() -> Non
 )
 def test_the_lines_of_the_arena_belong_to_no_move(own: str) -> None:
     assert printed_in(f"[match 1, move 1]\ntext\n{own}\nother", 1) == {0: "text"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "log", "hint"),
+    [
+        ("player_failed_to_start", "ModuleNotFoundError: No module named 'pandas.core'", True),
+        ("player_failed_to_start", "ImportError: cannot import name 'zeros'", False),
+        ("illegal_action", "ModuleNotFoundError: No module named 'pandas'", False),
+    ],
+)
+def test_a_missing_package_comes_with_the_file_that_it_belongs_into(fault: str, log: str, hint: bool) -> None:
+    said = with_output(fault, "The player could not be started.", f"loading\n{log}\n")
+    assert said.endswith("If pandas is a package, add it to requirements.txt.") == hint

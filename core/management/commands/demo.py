@@ -110,6 +110,9 @@ class Command(BaseCommand):
         if sys.platform == "darwin":
             # Workers fork, which Objective-C otherwise ends the process for.
             variables["OBJC_DISABLE_INITIALIZE_FORK_SAFETY"] = "YES"
+        if not settings.EMAIL_HOST:
+            # The page /demo/mail/ shows them.
+            variables["EMAIL_URL"] = (data / "mails").as_uri()
         if not settings.SITE_URL:
             # Links in mails and webhooks lead to the demo as well.
             variables["SITE_URL"] = f"http://{HOST}:{port}"

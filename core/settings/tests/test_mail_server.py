@@ -11,6 +11,11 @@ def test_without_an_address_mails_go_to_the_log() -> None:
     assert MailServer().backend == "django.core.mail.backends.console.EmailBackend"
 
 
+def test_a_folder_keeps_mails_as_files() -> None:
+    assert mail_server("file:///tmp/my%20mails") == MailServer(folder="/tmp/my mails")
+    assert mail_server("file:///tmp/mails").backend == "django.core.mail.backends.filebased.EmailBackend"
+
+
 @pytest.mark.parametrize(
     ("url", "server"),
     [
@@ -35,6 +40,9 @@ def test_an_address_names_the_server_and_how_it_is_spoken_to(url: str, server: M
         "mail.example",
         "http://mail.example",
         "smtp://",
+        "file:///",
+        "file://s3cret/mails",
+        "file:///mails?s3cret",
         "smtp://u:s3cret@mail.example:many",
         "smtp://m/s3cret",
         "smtp://mail.example?tls=s3cret",

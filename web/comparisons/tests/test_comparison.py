@@ -56,11 +56,11 @@ def test_held_back_and_void_duels_are_on_no_page(client: Client, cast: Cast, sta
 
 
 def test_what_cannot_be_compared_is_said(client: Client, stage: Stage) -> None:
-    assertContains(client.get(PAGE), "Which two?")
+    assertContains(client.get(PAGE), "Compare two agents")
     one = client.get(PAGE, {"id": ["anna", "<b>nobody"]})
     assertContains(one, "is called “&lt;b&gt;nobody”")
     assertContains(one, 'value="anna v1"')
-    assertContains(client.get(PAGE, {"id": ["anna", "anna v1"]}), "Which two?")
+    assertContains(client.get(PAGE, {"id": ["anna", "anna v1"]}), "Compare two agents")
     assertContains(client.get(PAGE, {"id": ["anna", "berta", "clara"]}), "This page compares two versions")
 
 

@@ -122,6 +122,26 @@ def test_pages_of_the_documentation_answer_with_their_contents(client: Client) -
 
 
 @pytest.mark.django_db
+def test_the_page_for_newcomers_has_five_pictures_and_nothing_for_operators(client: Client) -> None:
+    page = client.get("/how/").content.decode()
+    main = page.partition("<main")[2].partition("</main>")[0]
+    assert (main.count("<svg"), main.count("<h2>")) == (5, 5)
+    assert re.findall(r"Kubernetes|TLS|make demo|ladder|edition|ply|calibration", main) == []
+    assert len(re.sub(r"<[^>]+>", " ", main).split()) < 330, "one minute"
+    assert 'href="/how/"' in client.get("/").content.decode()
+    assert 'href="/how/"' in client.get("/docs/").content.decode()
+
+
+@pytest.mark.django_db
+def test_the_index_leads_by_reader_and_folds_what_newcomers_do_not_need(client: Client) -> None:
+    shown, _, folded = client.get("/docs/").content.decode().partition("<details")
+    assert shown.index('id="you-upload-agents"') < shown.index('id="you-organise-competitions"')
+    for anchor in ("you-operate-the-arena", "you-change-the-code", "you-look-something-up"):
+        assert f'id="{anchor}"' in folded
+    assert "Kubernetes" not in shown
+
+
+@pytest.mark.django_db
 @pytest.mark.both_databases
 def test_a_search_finds_agents_people_environments_and_documentation(
     client: Client, cast: Cast, environment: Environment

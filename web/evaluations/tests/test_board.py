@@ -303,4 +303,4 @@ def test_comparing_nothing_too_much_or_what_is_not_there_says_so(
 
 def test_games_are_compared_by_duels_instead(client: Client) -> None:
     factories.environment("tic-tac-toe")
-    assert "Which two?" in client.get("/environments/tic-tac-toe/compare/").content.decode()
+    assert "Compare two agents" in client.get("/environments/tic-tac-toe/compare/").content.decode()

@@ -108,6 +108,32 @@ def test_a_link_confirms_only_the_address_that_it_was_sent_to(
         assert client.get(f"/confirm/{key}/").status_code == 404
 
 
+def test_a_used_link_leads_on_who_has_confirmed_the_address(cast: Cast, client: Client, visit: As) -> None:
+    User.objects.update(email_confirmed_at=None)
+    row = email_address_ensure(user=cast.alice)
+    EmailAddress.objects.update(verified=False)
+    link = f"/confirm/{EmailConfirmationHMAC(row).key}/"
+    client.post(link)
+    for reader, page in ((client, "/login/"), (visit(cast.alice), "/")):
+        answer = reader.get(link, follow=True)
+        assert answer.redirect_chain[-1][0] == page
+        assert "Your e-mail address is confirmed." in answer.content.decode()
+
+
+def test_the_request_to_confirm_can_be_put_off_and_is_not_on_the_page_of_the_link(cast: Cast, visit: As) -> None:
+    User.objects.update(email_confirmed_at=None)
+    row = email_address_ensure(user=cast.alice)
+    EmailAddress.objects.update(verified=False)
+    alice, link = visit(cast.alice), f"/confirm/{EmailConfirmationHMAC(row).key}/"
+    assert BANNER in alice.get("/play/").content.decode()
+    assert BANNER not in alice.get(link).content.decode()
+    later = {"email": cast.alice.email, "action_later": "1"}
+    assert alice.post("/profile/email/", {**later, "next": "//elsewhere.example/"})["Location"] == "/"
+    assert alice.post("/profile/email/", {**later, "next": "/play/"})["Location"] == "/play/"
+    assert BANNER not in alice.get("/play/").content.decode()
+    assert Letter.objects.count() == 0
+
+
 def test_the_link_is_sent_again_for_the_asking_but_one_is_enough(cast: Cast, visit: As) -> None:
     User.objects.update(email_confirmed_at=None)
     alice = visit(cast.alice)

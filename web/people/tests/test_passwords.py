@@ -71,6 +71,26 @@ def test_a_new_password_ends_other_sessions_and_keeps_tokens_by_a_box(cast: Cast
     assert client.get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
+@pytest.mark.parametrize("is_confirmed", [True, False])
+def test_a_reset_says_before_and_after_that_tokens_are_revoked(cast: Cast, client: Client, is_confirmed: bool) -> None:
+    token_create(owner=cast.alice, name="laptop", now=timezone.now())
+    if not is_confirmed:
+        User.objects.update(email_confirmed_at=None)
+    client.post("/password-reset/", {"email": cast.alice.email})
+    mails_send()
+    link = re.search(r"/password-reset/\S+", str(mail.outbox[0].body))
+    assert link is not None
+    page = client.get(link[0], follow=True)
+    shown = page.content.decode()
+    assert ("Keep my API tokens" in shown, "revokes your API tokens (1)" in shown) == (is_confirmed, not is_confirmed)
+    assert "for verification" not in shown, "a sentence of Django's"
+    sent = {"new_password1": NEW, "new_password2": "different-as-well"}
+    address = page.redirect_chain[-1][0]
+    assert "The two passwords are different." in client.post(address, sent).content.decode()
+    after = client.post(address, {**sent, "new_password2": NEW}, follow=True).content.decode()
+    assert "Your API tokens (1) are revoked." in after
+
+
 def test_the_owner_is_told_of_a_new_password_and_of_a_new_token(cast: Cast, visit: As) -> None:
     visit(cast.alice).post("/profile/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
     assert told(cast.alice) == ["Your password was changed"]

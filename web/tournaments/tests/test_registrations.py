@@ -50,6 +50,7 @@ def test_the_page_says_why_registration_is_closed(cast: Cast, cup: Tournament, v
     page = alice.get(PAGE)
     assertContains(page, "Registration closed on")
     assertNotContains(page, "Register anna")
+    assertNotContains(page, "anna has no version that may play")
     tournament_call_off(tournament=cup, reason="Too few agents.")
     assertContains(alice.get(PAGE), "Too few agents.")
 

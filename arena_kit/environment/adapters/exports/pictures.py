@@ -11,6 +11,7 @@ import numpy as np
 from arena_kit.environment.adapters.gymnasium import GymnasiumEnvironment, render_modes
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.errors import parts_needed
 from arena_kit.html import picture
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def colours(svg: str) -> Any:
         import resvg_py
         from PIL import Image
     except ModuleNotFoundError as error:
-        hint = "pip install 'arena-kit[render]'"
+        hint = parts_needed("render")
         raise MissingExtra(f"Pictures as arrays need the package {error.name}: {hint}", hint=hint) from None
     # resvg knows no style that depends on a scheme, and shows the light one.
     png = resvg_py.svg_to_bytes(svg_string=svg, background="#ffffff", sans_serif_family="DejaVu Sans")
