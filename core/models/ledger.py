@@ -136,7 +136,7 @@ class RatingPool(models.Model):
     """All submissions rated together: the result of an environment's last fit, and what it was fitted to."""
 
     environment = models.OneToOneField(Environment, on_delete=models.CASCADE, related_name="rating_pool")
-    mean = models.FloatField(default=1500.0, help_text="Expected rating of a first version.")
+    mean = models.FloatField(default=1500.0, db_default=1500.0, help_text="Expected rating of a first version.")
     spread = models.FloatField(help_text="Fitted standard deviation of the pool.")
     first_seat = models.FloatField(help_text="Points that the first seat is worth.")
     first_seat_low = models.FloatField(help_text="Lower end of its 95% interval.")
@@ -154,7 +154,7 @@ class RatingPool(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=finite("mean", "spread", "first_seat_low", "first_seat_high", "fit_seconds")
+                condition=finite("spread", "first_seat_low", "first_seat_high", "fit_seconds")
                 & models.Q(
                     spread__gt=0,
                     fit_seconds__gte=0,

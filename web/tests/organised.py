@@ -18,6 +18,7 @@ from core.models import (
     AccountEvent,
     AuditEntry,
     Environment,
+    FormerName,
     InviteLink,
     LanguageModel,
     LedgerVoid,
@@ -51,6 +52,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
     ledger_void = LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     anna = players[0]
     hook = factories.webhook()
+    former = FormerName.objects.create(environment=environment, agent=anna.agent, name="anna-before")
     rollout = applications.everything(people.alice)
     rows: list[Model | None] = [
         rollout,
@@ -64,6 +66,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         LanguageModel.objects.get(),
         hook,
         hook.deliveries.get(),
+        former,
         InviteLink.objects.create(name="Class 9b", expires_at=timezone.now() + timedelta(days=1)),
         factories.notice(people.alice),
         people.alice.notice_choices.get(),

@@ -48,7 +48,7 @@ SILENT = {
 }
 """Addresses that answer all visitors, and what stands there only for those who see the results."""
 PUBLIC_ALONE = {
-    "/": "anna",
+    "/": 'class="featured"',
     "/live/": "anna",
     "/environments/{slug}/tournaments/": "won by",
     "/environments/{slug}/seasons/{season}/": "anna",
@@ -60,7 +60,7 @@ FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/
 TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
                 "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
-ORDERS = ("analyse/", "sit/", "play/", "playouts/new/")
+ORDERS = ("analyse/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
 """How addresses end that take orders about a match alone."""
 SEEN_BY = {"PUBLIC": ("nobody", "erik", "alice", "olga"), "PARTICIPANTS": ("alice", "olga"), "HIDDEN": ("olga",)}
 """anna is alice's; erik takes no part; olga organises."""

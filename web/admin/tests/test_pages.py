@@ -21,6 +21,7 @@ from core.models import (
     Duel,
     Environment,
     Evaluation,
+    FormerName,
     InviteLink,
     LedgerEntry,
     LedgerVoid,
@@ -97,6 +98,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.challenge(players[0])
     factories.run(players[0].agent.owner, players[0], players[1], "anna's match")
     factories.rating_point(players[0], timezone.now())
+    FormerName.objects.create(environment=players[0].agent.environment, agent=players[0].agent, name="anna-old")
     factories.notice(players[0].agent.owner)
     factories.webhook("anna's chat")
     InviteLink.objects.create(name="anna's class", expires_at=timezone.now())
