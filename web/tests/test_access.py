@@ -504,6 +504,7 @@ core.duel                 200 403 200 403 403 403 200
 core.duty                 200 403 200 403 403 403 200
 core.environment          200 403 200 200 403 403 200
 core.evaluation           200 403 200 403 403 403 200
+core.formername           200 403 200 403 403 403 200
 core.invitelink           200 403 200 403 403 403 200
 core.languagemodel        200 200 200 200 403 403 200
 core.ledgerentry          200 403 200 403 403 403 200
