@@ -45,12 +45,19 @@ class Progress:
 
 
 def agent_progress(
-    agent: Agent, playing: Submission | None, rank: int | None, last: Sequence[LastDuel], *, now: datetime
+    agent: Agent,
+    playing: Submission | None,
+    rank: int | None,
+    last: Sequence[LastDuel],
+    *,
+    now: datetime,
+    rating: float | None = None,
 ) -> Progress:
     """Return how far the work of an agent, its tournaments and its ratings are. About ten queries, of few rows.
 
-    playing: the version that plays for it, or is on the board. last: its latest duels. Call it before the page is made:
-    what changes meanwhile then gives the next stamp.
+    playing: the version that plays for it, or is on the board. last: its latest duels. rating: as the page shows it,
+    because a fit may end after it was read and before this looks. Call it before the page is made: what changes
+    meanwhile then gives the next stamp.
     """
     jobs = [_jobs(agent, model) for model in (Build, Validation, Evaluation, Publication)]
     versions = agent.submissions.values_list("pk", "is_benched", "deleted_at", "image_removed_at", "warnings")
@@ -78,7 +85,8 @@ def agent_progress(
     )
     facts = [
         *[field.value_from_object(agent) for field in agent._meta.concrete_fields],
-        *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, fitted_at, fitted],
+        *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, rating],
+        *[fitted_at, fitted],
         *[sorted(versions), [list(row.values()) for row in jobs], places, tested, challenges, is_moving],
         *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],
         int(now.timestamp() / LINE_SECONDS) if any(row["waiting"] for row in jobs) else 0,

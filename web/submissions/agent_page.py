@@ -54,4 +54,5 @@ def _state(row: Agent, viewer: Viewer) -> tuple[Place, list[LastDuel], Progress]
     is_scored = row.environment.is_scored
     place = place_of(row, None if is_scored else active_version(row))
     last = [] if is_scored else last_duels(row, viewer)
-    return place, last, agent_progress(row, place.playing, place.rank, last, now=timezone.now())
+    rating = place.rating.value if place.rating is not None else None
+    return place, last, agent_progress(row, place.playing, place.rank, last, now=timezone.now(), rating=rating)
