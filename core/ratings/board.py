@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet
 
-from core.models import Agent, Environment, Rating, Submission
-from core.ratings.history import leaderboard_as_of
+from core.models import Agent, Environment, Rating, RatingPoint, Submission
 from core.ratings.tables import TableFilter, table_of
 
 DAY = timedelta(days=1)
@@ -69,19 +68,19 @@ def unrated_list(environment: Environment) -> list[Submission]:
 
 
 def changes_since_yesterday(
-    environment: Environment, *, now: datetime, agents: Collection[int] | None = None
+    environment: Environment, ratings: Collection[Rating], *, now: datetime
 ) -> dict[int, float]:
     """Return by agent how far its rating has moved since the last leaderboard stored more than a day ago.
 
-    agents: None for all of the environment.
+    ratings: of agents of the environment, with their submissions. Two queries, of as many rows as there are ratings.
     """
-    before = leaderboard_as_of(environment, now - DAY)
-    if before is None:
+    points = RatingPoint.objects.filter(environment=environment)
+    at = points.filter(at__lte=now - DAY).aggregate(last=Max("at"))["last"]
+    if at is None:
         return {}
-    values = {row.submission.agent_id: row.value for row in before.points}
-    rows = ranked(environment) if agents is None else ranked(environment).filter(submission__agent__in=agents)
-    today = rows.values_list("submission__agent", "value")
-    return {agent: value - values[agent] for agent, value in today if agent in values}
+    values = {row.submission.agent_id: row.value for row in ratings}
+    before = points.filter(at=at, submission__agent__in=values).values_list("submission__agent", "value")
+    return {agent: values[agent] - value for agent, value in before}
 
 
 def _sizes(environments: set[int]) -> dict[int, int]:

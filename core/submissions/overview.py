@@ -6,15 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
-
-from core.models import Agent, Duel, JobState, Rating, Submission, User
+from core.models import Agent, Audience, Duel, JobState, Rating, Submission, User
 from core.ratings.board import Standing, changes_since_yesterday, ranked, standings_of
 
 AGENTS_SHOWN = 8
 RESULTS_SHOWN = 10
 DUELS_READ = 200
-"""The number of the newest duels of all shown agents that are read for their last results."""
+"""The number of the newest duels from each seat that are read for the last results of all shown agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +51,16 @@ class OwnLine:
 
 
 def own_overview(user: User, *, now: datetime) -> list[OwnLine]:
-    """Return the agents of a person that play duels, those with a rank first. Three queries, and three for each."""
+    """Return the agents of a person that play duels, those with a rank first. Four queries, and three for each."""
     games = user.agents.filter(environment__is_active=True, environment__seats__gt=1).select_related("environment")
     agents = list(games.order_by("-pk")[:AGENTS_SHOWN])
     standings, results = standings_of(agents), _results(agents)
     lines = []
     for agent in agents:
         standing = standings.get(agent.pk)
-        changes = changes_since_yesterday(agent.environment, now=now, agents=[agent.pk]) if standing else {}
+        changes = changes_since_yesterday(agent.environment, [standing.rating], now=now) if standing else {}
         above = _above(agent, standing) if standing else None
-        lines.append(OwnLine(agent, standing, changes.get(agent.pk), tuple(results[agent.pk]), above))
+        lines.append(OwnLine(agent, standing, changes.get(agent.pk), tuple(results.get(agent.pk, ())), above))
     return sorted(lines, key=lambda line: (line.standing is None, line.standing.rank if line.standing else 0))
 
 
@@ -72,21 +70,15 @@ def _above(agent: Agent, standing: Standing) -> Rating | None:
 
 
 def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
-    """The last results of agents in tournaments that everyone sees, oldest first, by agent."""
-    keys = [agent.pk for agent in agents]
-    duels = Duel.objects.filter(
-        Q(player_1__agent__in=keys) | Q(player_2__agent__in=keys),
-        tournament__results="PUBLIC",
-        state=JobState.SUCCEEDED,
-        void=None,
-    )
-    shown = ("outcome", "player_1__number", "player_1__agent", "player_2__number", "player_2__agent")
-    rows = duels.select_related("player_1__agent", "player_2__agent").order_by("-pk")
+    """The last results of agents in tournaments that everyone sees, oldest first, by agent. Two queries."""
+    own = Submission.objects.filter(agent__in=agents).values("pk")
+    ended = Duel.objects.filter(tournament__results=Audience.PUBLIC, state=JobState.SUCCEEDED, void=None)
+    shown = ("outcome", "player_1__number", "player_1__agent__name", "player_2__number", "player_2__agent__name")
+    rows = ended.select_related("player_1__agent", "player_2__agent").only(*shown).order_by("-pk")
     found: dict[int, list[OwnResult]] = defaultdict(list)
-    for duel in rows.only(*shown, "player_1__agent__name", "player_2__agent__name")[:DUELS_READ]:
-        for player, name in enumerate(("PLAYER_1", "PLAYER_2"), start=1):
-            agent = getattr(duel, name.lower()).agent_id
-            if agent in keys and len(found[agent]) < RESULTS_SHOWN:
-                outcome = {name: "won", "DRAW": "drawn"}.get(duel.outcome, "lost")
-                found[agent].insert(0, OwnResult(duel, player, outcome))
-    return found
+    for player, name in enumerate(("PLAYER_1", "PLAYER_2"), start=1):
+        # A query for each side, because one for both could use no index.
+        for duel in rows.filter(**{f"{name.lower()}__in": own})[:DUELS_READ]:
+            outcome = {name: "won", "DRAW": "drawn"}.get(duel.outcome, "lost")
+            found[getattr(duel, name.lower()).agent_id].append(OwnResult(duel, player, outcome))
+    return {key: sorted(rows, key=lambda row: row.duel.pk)[-RESULTS_SHOWN:] for key, rows in found.items()}

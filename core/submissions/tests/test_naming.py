@@ -51,7 +51,7 @@ def test_names_of_others_and_what_is_no_name_are_refused(environment: Environmen
     assert agent.name == "mine"
 
 
-def test_a_former_name_is_free_for_nobody_but_its_agent(environment: Environment, cast: Cast) -> None:
+def test_a_former_name_is_free_for_its_own_agent_alone(environment: Environment, cast: Cast) -> None:
     agent = factories.agent(cast.alice, environment, "old")
     agent_rename(agent=agent, name="new")
     with pytest.raises(Refused, match="already exists"):
