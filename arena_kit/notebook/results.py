@@ -165,7 +165,7 @@ class PlayedMatches:
 
     def __str__(self) -> str:
         score, count = self.score, self.record.summary.match_count
-        takes = f"{self.names[0]} takes {score.value:.0%} of the points against {self.names[1]}"
+        takes = f"{self.names[0]} scores {score.value:.0%} against {self.names[1]}"
         interval = f"95% interval {score.low:.0%} to {score.high:.0%}, {count} matches in {self.seconds:.1f} s"
         told = [f"{self.spec.name}: {takes} ({interval})."]
         distinct = self.record.distinct_matches

@@ -102,7 +102,7 @@ def cycles(table: HeadToHead, level: float = 0.95, limit: int = 50) -> list[Cycl
 
 @dataclass(frozen=True, slots=True)
 class Beating:
-    """One step of a cycle: `winner` takes `share` of the points from `loser`, and at least `lower`."""
+    """One step of a cycle: `winner` takes `share` of the matches against `loser`, and at least `lower`."""
 
     winner: int
     loser: int

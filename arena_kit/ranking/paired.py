@@ -36,7 +36,7 @@ class Pair:
     """Two matches with swapped seats, seen from one player.
 
     rival: whom it met. start: the same for all pairs that begin alike or repeat each other. points: the player's share
-    of the points, 0 to 1.
+    of the matches, 0 to 1.
     """
 
     rival: Hashable

@@ -26,7 +26,7 @@ class Sums:
 
     @property
     def share(self) -> float:
-        """The share of the points, 0 to 1; a draw is half."""
+        """The share of the matches, 0 to 1; a draw is half."""
         return (self.wins + self.draws / 2) / self.matches if self.matches else 0.0
 
 

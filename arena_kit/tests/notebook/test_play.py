@@ -208,7 +208,7 @@ def test_the_result_has_figures_and_a_table_that_pandas_takes() -> None:
     assert set(one) == set(two)
     assert 0 <= found.score.low <= found.score.value <= found.score.high <= 1
     assert [match.number for match in found.matches] == list(range(1, 11))
-    assert str(found).startswith("Tic-tac-toe: minimax takes ")
+    assert str(found).startswith("Tic-tac-toe: minimax scores ")
     with pytest.raises(ValueError, match="player must be 1 or 2"):
         found.losses(3)
 
