@@ -79,7 +79,7 @@ def test_the_notebook_of_a_page_runs_from_the_rules_to_the_leaderboard(
         for start in ("environment$", "result$", r"result\.matches")
     )
     assert "data:image/svg+xml" in outputs(drawn)["text/html"]
-    assert "MyPlayer takes" in outputs(result)["text/html"]
+    assert "MyPlayer scores" in outputs(result)["text/html"]
     assert "srcdoc=" in outputs(match)["text/html"]
     board, submitted, checked = (outputs(cell).get("text/html", "") for cell in (code[-1], code[-2], code[-5]))
     assert "It passes" in checked
