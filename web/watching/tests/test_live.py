@@ -11,9 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import cache, caches
 from django.db import OperationalError
-from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
