@@ -11,6 +11,8 @@ name_service("site")
 application = get_wsgi_application()
 
 # Commands check the settings before they begin, but a WSGI server does not.
+from core.checks.schema import refuse_unfit_schema  # noqa: E402  (once the settings are loaded)
 from core.checks.startup import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
 
 refuse_unsafe_start()
+refuse_unfit_schema()
