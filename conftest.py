@@ -139,8 +139,9 @@ def as_if_just_started(request: pytest.FixtureRequest) -> Iterator[None]:
     # Rows of two tests may have the same ids: no test is given an answer about another's.
     for name in settings.CACHES:
         caches[name].clear()
-    if (kept := sys.modules.get("web.site.kept")) is not None:
-        vars(kept)["is_on"] = not {"live_server", "kept_answers"}.isdisjoint(request.fixturenames)
+    from web.site import kept  # late: settings are not ready before
+
+    kept.is_on = not {"live_server", "kept_answers"}.isdisjoint(request.fixturenames)
     # A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good.
     if (worker := sys.modules.get("core.jobs.worker")) is not None:
         vars(worker)["_trouble"] = None

@@ -153,6 +153,97 @@ def choose_pairs(
     return ChosenPairs(pairings, draw.shortfall() if len(pairings) < count else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a candidate has played against another one: duels, also those whose results are missing, and its share of
+    the matches, 0 to 1, or None without a result."""
+
+    duel_count: int
+    share: float | None = None
+
+
+NEVER = Met(0)
+
+
+def strength_after(one: Candidate, met: Mapping[int, Met], others: Mapping[int, Candidate]) -> tuple[float, float]:
+    """Return the mean and the standard deviation (Elo) of a candidate's strength, given its own results alone.
+
+    met: by submission; those that `others` does not know are left out. A pair counts as one match, as in the official
+    ratings. The mode of the posterior and its curvature there (Laplace), by Newton's method; the prior is the
+    candidate's own rating and deviation.
+    """
+    known = [(others[key].rating, row.share) for key, row in met.items() if key in others and row.share is not None]
+    ratings = np.array([rating for rating, _ in known])
+    shares = np.array([share for _, share in known])
+    prior = 1 / max(one.deviation, 1.0) ** 2
+    value, curvature = one.rating, prior
+    for _ in range(30):
+        chance = 0.5 * (1 + np.tanh((value - ratings) * ELO / 2))
+        slope = ELO * float((shares - chance).sum()) - prior * (value - one.rating)
+        curvature = ELO**2 * float((chance * (1 - chance)).sum()) + prior
+        # Far from the mode the curve is nearly straight, and a whole step would overshoot.
+        value += max(-400.0, min(400.0, slope / curvature))
+    return value, curvature**-0.5
+
+
+def opponent_choose(
+    one: Candidate,
+    others: Sequence[Candidate],
+    met: Mapping[int, Met],
+    *,
+    seed: int,
+    rules: MatchmakingRules | None = None,
+) -> Pairing | None:
+    """Return the opponent of whom a match says most about `one`; None if all have its owner or have met it too often.
+
+    The rule is that of `choose_pairs`. O(len(others)).
+    """
+    rules = rules or MatchmakingRules()
+    allowed = [
+        row for row in others if row.owner != one.owner and met.get(row.submission, NEVER).duel_count < rules.pair_cap
+    ]
+    if not allowed:
+        return None
+    random = np.random.default_rng(seed)
+    difference = one.rating - np.array([row.rating for row in allowed])
+    variance = np.maximum(one.deviation**2 + np.array([row.deviation for row in allowed]) ** 2, 1e-9)
+    times = np.array([met.get(row.submission, NEVER).duel_count for row in allowed])
+    told = log_information(difference, variance, times, is_order=random.random() < rules.order_share)
+    place = int((told + rules.noise * random.gumbel(size=told.shape)).argmax())
+    apart, spread = float(difference[place]), float(variance[place])
+    return Pairing(
+        one.submission,
+        allowed[place].submission,
+        Reason.NEW if not one.matches else Reason.TELLS,
+        f"{one} is new." if not one.matches else likely_to_tell(abs(apart), spread, int(times[place])),
+        expected_score(apart, spread),
+    )
+
+
+def log_information(difference: Floats, variance: Floats, met: Integers, *, is_order: bool) -> Floats:
+    """Return the logarithm of the information that a match of two is expected to give, up to a constant.
+
+    difference, variance: of the two ratings (Elo, Elo squared). met: how often the two have met. is_order: whether to
+    learn ranks rather than ratings.
+    """
+    # p (1 - p) = 1 / (4 cosh^2(x / 2)) in a form that does not overflow for distant ratings.
+    half = np.abs(difference) * ELO / 2
+    told = -2 * (half + np.log1p(np.exp(-2 * half))) + np.log(variance)
+    if is_order:
+        told = told - difference**2 / (2 * variance)
+    # Repeated duels give less information, and none about players without randomness.
+    return np.asarray(told - np.log1p(met))
+
+
+def likely_to_tell(apart: float, variance: float, met: int) -> str:
+    """Return why a match of two is worth playing, as a sentence."""
+    times = "have not met yet" if not met else f"have met {met} time{'s' * (met > 1)}"
+    return (
+        "This pair is likely to be the most informative one: the ratings are "
+        f"{apart:.0f} apart, give or take {math.sqrt(variance):.0f}, and the two {times}."
+    )
+
+
 def expected_score(difference: float, variance: float) -> float:
     """The expected score of a match, 0 to 1, from a difference of ratings (Elo) and its variance (Elo squared).
 
@@ -226,14 +317,8 @@ class _Draw:
     def _log_weight(self, seed: int) -> Floats:
         """The logarithm of the information that a match of two is expected to give, with noise."""
         random = np.random.default_rng(seed)
-        # p (1 - p) = 1 / (4 cosh^2(x / 2)) in a form that does not overflow for distant ratings.
-        half = np.abs(self._difference) * ELO / 2
-        log_chance = -2 * (half + np.log1p(np.exp(-2 * half)))
-        told = log_chance + np.log(self._variance)
-        if random.random() < self._rules.order_share:
-            told -= self._difference**2 / (2 * self._variance)
-        # Repeated duels give less information, and none about players without randomness.
-        told -= np.log1p(self._meetings.total)
+        is_order = random.random() < self._rules.order_share
+        told = log_information(self._difference, self._variance, self._meetings.total, is_order=is_order)
         noise = np.triu(random.gumbel(size=told.shape), 1)
         return np.asarray(told + self._rules.noise * (noise + noise.T))
 
@@ -319,14 +404,8 @@ class _Draw:
             return f"{newest} is new: {newest.matches} matches so far."
         if reason is Reason.JOINS:
             return "No chain of results connects the two yet, so their ratings cannot be compared."
-        apart = abs(float(self._difference[one, other]))
-        known = math.sqrt(float(self._variance[one, other]))
-        duels = int(self._meetings.total[one, other])
-        met = "have not met yet" if not duels else f"have met {duels} time{'s' * (duels > 1)}"
-        return (
-            "This pair is likely to be the most informative one: the ratings are "
-            f"{apart:.0f} apart, give or take {known:.0f}, and the two {met}."
-        )
+        apart, variance = abs(float(self._difference[one, other])), float(self._variance[one, other])
+        return likely_to_tell(apart, variance, int(self._meetings.total[one, other]))
 
     def shortfall(self) -> str:
         """Why there is no further pair, as a sentence."""

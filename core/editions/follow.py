@@ -153,14 +153,14 @@ def _tables_follow(
             if kinds[key]:
                 Tournament.objects.filter(pk=key).update(ledger_version=version)
             continue
-        # Results of a participant that leaves a ladder still count.
-        without = {Kind.STRIKE, Kind.WITHDRAWAL} if tournament.is_ladder else {Kind.STRIKE}
+        # Results of a participant that leaves still count where ratings rank.
+        without = {Kind.STRIKE, Kind.WITHDRAWAL} if tournament.is_ranked_by_rating else {Kind.STRIKE}
         if kinds[key] - without:
             _table_anew(tournament, version)
         else:
             _table_write(tournament, added[key], before=_rows_before(tournament, players[key], sums.version))
         # Ladders that were cancelled are ranked once more, after the ratings.
-        is_ranked = not (tournament.is_ladder and tournament.state == TournamentState.CANCELLED)
+        is_ranked = not (tournament.is_ranked_by_rating and tournament.state == TournamentState.CANCELLED)
         made_from = version if is_ranked else tournament.table_version
         Tournament.objects.filter(pk=key).update(ledger_version=version, table_version=made_from)
 
@@ -182,7 +182,7 @@ def _table_write(
     withdrawn = _withdrawn(participants.values())
     if before is None:
         before = {key: _standing(row) for key, row in participants.items()}
-    if tournament.is_ladder:
+    if tournament.is_ranked_by_rating:
         table = standings(participants, results, before=before)
         table = by_rating(table, _strengths(participants), withdrawn)
     else:
@@ -204,7 +204,7 @@ def _rows_before(tournament: Tournament, players: Collection[int], version: int)
         return None
     participants = {row.submission_id: row for row in tournament.participants.all()}
     results = results_of(played(until(of_players(counted(tournament), players), version)))
-    if not tournament.is_ladder:
+    if not tournament.is_ranked_by_rating:
         results = _without(results, _withdrawn(participants.values()))
     anew = standings(participants.keys() & set(players), results)
     return {key: _standing(row) for key, row in participants.items()} | {row.submission: row for row in anew}

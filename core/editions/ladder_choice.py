@@ -117,17 +117,31 @@ def _met_since(
 
 
 def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping[int, int]) -> list[Candidate]:
-    """The submissions that can play now, with strengths of the last fit, or its prior for those without a rating."""
-    before = _versions_before(free)
-    known = strengths([row.pk for row in (*free, *before.values())]).known
-    pool = RatingPool.objects.filter(environment=ladder.environment).first()
-    first_version = Strength(pool.mean, pool.spread) if pool else Strength(MEAN, POOL_SPREAD)
+    """The submissions that can play now, and for how many rounds each has waited."""
     waited = _waited(ladder, {row.pk for row in free})
+    return candidates_of(ladder.environment, free, matches, waited)
+
+
+def candidates_of(
+    environment: Environment,
+    submissions: Sequence[Submission],
+    matches: Mapping[int, int],
+    waited: Mapping[int, int] | None = None,
+) -> list[Candidate]:
+    """Return submissions with the strengths of the last fit, or its prior for those without a rating.
+
+    matches: rated matches by submission; 0 for those left out, as for `waited`.
+    """
+    known = strengths([row.pk for row in submissions]).known
+    before = _versions_before([row for row in submissions if row.pk not in known])
+    earlier_known = strengths([row.pk for row in before.values()]).known
+    pool = RatingPool.objects.filter(environment=environment).first()
+    first_version = Strength(pool.mean, pool.spread) if pool else Strength(MEAN, POOL_SPREAD)
     candidates = []
-    for row in free:
+    for row in submissions:
         strength = known.get(row.pk)
         if strength is None:
-            earlier = known.get(before[row.pk].pk) if row.pk in before else None
+            earlier = earlier_known.get(before[row.pk].pk) if row.pk in before else None
             strength = Strength(earlier.value, (earlier.deviation**2 + STEP**2) ** 0.5) if earlier else first_version
         candidates.append(
             Candidate(
@@ -136,7 +150,7 @@ def _candidates(free: Sequence[Submission], ladder: Tournament, matches: Mapping
                 rating=strength.value,
                 deviation=strength.deviation,
                 matches=matches.get(row.pk, 0),
-                waited=waited[row.pk],
+                waited=(waited or {}).get(row.pk, 0),
                 name=str(row),
             )
         )

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from arena_kit.ranking.pairing import round_robin
 from core.duels.losses import losses_analyse
-from core.editions import fits, ladder
+from core.editions import chosen, fits, ladder
 from core.editions.follow import follow, ladder_rank, outdated_ladders
 from core.editions.predictions import strengths
 from core.editions.selectors import (
@@ -28,7 +28,7 @@ from core.jobs.apart import apart
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
 from core.links import page
-from core.models import Alarm, Environment, Play, Submission, Tournament, TournamentState
+from core.models import CHOSEN, Alarm, Environment, Play, Submission, Tournament, TournamentState
 from core.moderation.services import quarantine_where_due
 from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
@@ -47,6 +47,8 @@ def advance(environment: Environment, *, now: datetime) -> None:
         leave_where_due(running)
         if running.is_ladder:
             is_over = not ladder.goes_on(running, now=now)
+        elif running.format == CHOSEN:
+            is_over = not chosen.goes_on(running)
         else:
             is_over = not running.duels.filter(state__in=OPEN).exists()
         if is_over:
@@ -64,7 +66,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
     if running is None:
         start_where_asked(environment)
         start_if_due(environment, now=now)
-    elif running.is_ladder:
+    elif running.is_ranked_by_rating:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
     moment_notify(environment=environment)
 
@@ -89,8 +91,7 @@ def finish(tournament: Tournament) -> None:
     ratings_at_end(tournament)
     # A participant may have been withdrawn just now.
     follow(tournament.environment)
-    if tournament.is_ladder:
-        # A ladder is ranked by rating.
+    if tournament.is_ranked_by_rating:
         ladder_rank(tournament)
     tournament_finish(tournament=tournament)
     if not tournament.is_ladder:
@@ -142,8 +143,10 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     if environment.play != Play.EDITIONS:
         return ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
     submissions = participants_due(environment)
-    # A ladder has no fixed set of participants to compare with.
-    classic = last if last is not None and not last.is_ladder else None
+    if len(submissions) > environment.all_pairs_up_to:
+        return _start_chosen_if_due(environment, number, submissions, now=now)
+    # The participants of a ladder, and of a chosen edition, are not all that could have played.
+    classic = last if last is not None and not last.is_ranked_by_rating else None
     before = set(classic.participants.values_list("submission_id", flat=True)) if classic else set()
     fresh = [submission for submission in submissions if submission.pk not in before]
     if environment.closed_because or len(submissions) < 2 or before == {row.pk for row in submissions}:
@@ -153,6 +156,19 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
         return None
     try:
         return start(environment, number, submissions)
+    except EditionTaken:
+        return None
+
+
+def _start_chosen_if_due(
+    environment: Environment, number: int, submissions: Sequence[Submission], *, now: datetime
+) -> Tournament | None:
+    """Start an edition of chosen pairs if some version has not played yet."""
+    fresh = chosen.unplayed(submissions)
+    if environment.closed_because or not fresh or is_waiting(environment, fresh, now=now):
+        return None
+    try:
+        return chosen.start(environment, number, submissions)
     except EditionTaken:
         return None
 
@@ -192,7 +208,12 @@ def start_now(environment: Environment) -> Tournament:
 
 
 def start(environment: Environment, number: int, submissions: Sequence[Submission]) -> Tournament:
-    """Create edition `number`. Raises EditionTaken if it exists already."""
+    """Create edition `number`: of all pairs, or of more agents than that is meant for, of chosen ones.
+
+    Raises EditionTaken if it exists already.
+    """
+    if len(submissions) > environment.all_pairs_up_to:
+        return chosen.start(environment, number, submissions)
     rounds = [
         [(submissions[first], submissions[second]) for first, second in pairs]
         for pairs in round_robin(len(submissions))

@@ -49,7 +49,16 @@ from core.models.season import Season
 from core.models.sitting import Sitting, SittingMove
 from core.models.task import Acceptance, Task, TaskFile, TaskSplit
 from core.models.token import ApiToken, TokenScope
-from core.models.tournament import LADDER, Audience, Eligibility, Participant, Registration, Tournament, TournamentState
+from core.models.tournament import (
+    CHOSEN,
+    LADDER,
+    Audience,
+    Eligibility,
+    Participant,
+    Registration,
+    Tournament,
+    TournamentState,
+)
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import RecheckVerdict
@@ -59,6 +68,7 @@ from core.models.worker import Duty, Worker
 from core.models.worker_host import HostState, WorkerHost
 
 __all__ = [
+    "CHOSEN",
     "LADDER",
     "Acceptance",
     "AccountEvent",

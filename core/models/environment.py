@@ -70,6 +70,11 @@ class Environment(QuotaNumbers):
     active_per_owner = models.PositiveIntegerField(
         default=2, help_text="Maximum number of an owner's agents in a ladder or tournament. 0: no limit."
     )
+    all_pairs_up_to = models.PositiveIntegerField(
+        default=24,
+        db_default=24,
+        help_text="Up to this many agents an automatic edition plays all pairs; of more, those that say most.",
+    )
     has_gate = models.BooleanField(
         default=False, help_text="A new version plays only after a test has shown that it is better."
     )

@@ -23,6 +23,10 @@ LADDER = "ladder"
 """The format of endless tournaments, whose pairs are chosen one round at a time: `core.editions.ladder`."""
 
 
+CHOSEN = "chosen"
+"""The format of automatic editions that play a chosen part of all pairs: `core.editions.chosen`."""
+
+
 class Eligibility(models.TextChoices):
     """Who may register."""
 
@@ -49,7 +53,9 @@ class Tournament(models.Model):
     edition = models.PositiveIntegerField()
     name = models.CharField(max_length=100, blank=True, help_text="Empty for automatic editions.")
     state = models.CharField(max_length=10, choices=TournamentState.choices, default=TournamentState.RUNNING)
-    format = models.SlugField(max_length=30, default="round-robin", help_text="arena_kit.ranking.formats, or ladder.")
+    format = models.SlugField(
+        max_length=30, default="round-robin", help_text="arena_kit.ranking.formats, ladder or chosen."
+    )
     settings = models.JSONField(default=dict, blank=True, help_text="Settings of the format, as plain values.")
     seed = models.PositiveBigIntegerField(default=0, help_text="All seeds of its duels follow from it.")
     is_automatic = models.BooleanField(default=True, help_text="Created by the arena, not by an organiser.")
@@ -144,6 +150,11 @@ class Tournament(models.Model):
     def is_ladder(self) -> bool:
         """Return whether it is a ladder: participants come and go and are ranked by their ratings."""
         return self.format == LADDER
+
+    @property
+    def is_ranked_by_rating(self) -> bool:
+        """Return whether its participants play different opponents, so that ratings and not points rank them."""
+        return self.format in (LADDER, CHOSEN)
 
     @property
     def title(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Case, Count, F, Manager, Max, OuterRef, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
@@ -96,7 +96,10 @@ def leavable_list(tournament: Tournament, owner: User) -> list[Participant]:
 def tournament_progress(tournament: Tournament) -> EditionProgress:
     """The progress of a tournament's duels; for organisers' tournaments without struck and cancelled ones."""
     if tournament.is_automatic:
-        return _progress(tournament.duels)
+        found = _progress(tournament.duels)
+        # Of chosen duels more are to come, as long as it runs.
+        planned = tournament.settings.get("planned_duels", 0) if tournament.state == TournamentState.RUNNING else 0
+        return replace(found, total=max(found.total, planned))
     return _progress(tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED))
 
 

@@ -15,6 +15,7 @@ from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
 from core.jobs.turns import duels_line_up
 from core.models import (
+    CHOSEN,
     LADDER,
     CancelCode,
     Duel,
@@ -102,6 +103,32 @@ def duels_enqueue(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
 def ladder_create(*, environment: Environment, edition: int, seed: int, settings: Mapping[str, object]) -> Tournament:
     """Start a ladder without participants, which join later. settings: plain values. Raises EditionTaken."""
     return _automatic(environment, edition, seed=seed, format=LADDER, settings=dict(settings))
+
+
+def chosen_create(
+    *,
+    environment: Environment,
+    edition: int,
+    seed: int,
+    settings: Mapping[str, object],
+    submissions: Sequence[Submission],
+) -> Tournament:
+    """Start an edition of chosen pairs with its first participants; opponents join as they are chosen.
+
+    Raises EditionTaken.
+    """
+    with transaction.atomic():
+        tournament = _automatic(environment, edition, seed=seed, format=CHOSEN, settings=dict(settings))
+        participants_add(tournament=tournament, submissions=submissions)
+        tournament_started(tournament)
+    return tournament
+
+
+def participants_add(*, tournament: Tournament, submissions: Sequence[Submission]) -> None:
+    """Add participants, ranked below all others until the table is made again."""
+    below = tournament.participants.count() + 1
+    rows = [Participant(tournament=tournament, submission=row, rank=below) for row in submissions]
+    Participant.objects.bulk_create(rows, batch_size=BATCH_SIZE)
 
 
 def asked_key(environment: Environment) -> str:

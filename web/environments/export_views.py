@@ -37,7 +37,7 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     if tournament is None or not results_visible(tournament, request.user):
         raise Http404(f"{row} has no such table, or its results are withheld.")
     found = table_rows(tournament, TableForm(request.GET).wanted)
-    if tournament.is_ladder:
+    if tournament.is_ranked_by_rating:
         # Its page lists no agents that have left.
         found = found.filter(withdrawn_at=None)
     records = table_records(with_ratings(found))

@@ -50,7 +50,7 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
     tournament = row.tournaments.select_related("season").filter(edition=edition).first()
     if tournament is None:
         raise Http404(f"{row} has no edition {edition}.")
-    if tournament.is_ladder and tournament.state != TournamentState.PLANNED:
+    if tournament.is_ranked_by_rating and tournament.state != TournamentState.PLANNED:
         return ladder_page(request, tournament)
     if not tournament.is_automatic:
         return tournament_page(request, tournament)

@@ -12,8 +12,8 @@ from core.models import Environment
 from core.models.quota import QUOTA_FIELDS
 from web.organise.forms import QUOTA_LABELS, Part, PartedForm
 
-OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
-            "test_alpha", "test_beta", "test_cap")  # fmt: skip
+OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "all_pairs_up_to", "has_gate", "stops_early", "test_elo0",
+            "test_elo1", "test_alpha", "test_beta", "test_cap")  # fmt: skip
 OF_EPISODES = ("episodes_per_evaluation", "takes_scripts")
 MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds",
                "validation_seconds")  # fmt: skip
@@ -24,7 +24,7 @@ class EnvironmentForm(PartedForm):
     """The settings of an environment. Its name and its rules stand in its files."""
 
     PARTS: tuple[Part, ...] = (
-        ("What is played", ("play", "active_per_owner", "matches_per_duel", "matches_per_validation",
+        ("What is played", ("play", "active_per_owner", "all_pairs_up_to", "matches_per_duel", "matches_per_validation",
                             "episodes_per_evaluation", "takes_scripts", "takes_players", "is_heavy",
                             "parallel_matches")),
         ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",

@@ -59,7 +59,7 @@ OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-rema
 """Headers that are not kept."""
 
 
-class Answer(NamedTuple):
+class KeptAnswer(NamedTuple):
     """An answer with status 200. body: compressed with zlib. tag: its ETag; empty for an answer that cannot be kept."""
 
     headers: dict[str, str]
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     tag: str
 
 
-NOT_KEPT = Answer({}, b"", "")
+NOT_KEPT = KeptAnswer({}, b"", "")
 
 
 class KeptAnswers:
@@ -87,12 +87,12 @@ class KeptAnswers:
             return self.get_response(request)
         own: list[HttpResponseBase] = []
 
-        def make() -> Answer:
+        def make() -> KeptAnswer:
             own.append(self.get_response(request))
             return _kept(own[0])
 
         version = f"{shown.version} {getattr(staticfiles_storage, 'manifest_hash', '')}"
-        answer = cached(_key(request), Answer, make, version=version, seconds=shown.seconds)
+        answer = cached(_key(request), KeptAnswer, make, version=version, seconds=shown.seconds)
         if not answer.tag:
             return own[0] if own else self.get_response(request)
         request.resolver_match = match
@@ -100,7 +100,7 @@ class KeptAnswers:
         return get_conditional_response(request, etag=answer.tag, response=response) or response
 
 
-def _kept(response: HttpResponseBase) -> Answer:
+def _kept(response: HttpResponseBase) -> KeptAnswer:
     """Return what is kept of an answer."""
     if not isinstance(response, HttpResponse) or response.status_code != 200 or response.cookies:
         return NOT_KEPT
@@ -110,7 +110,7 @@ def _kept(response: HttpResponseBase) -> Answer:
     # A browser asks again each time, as what is shown may have changed; nginx, which many share, after a second.
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
-    return Answer(kept, zlib.compress(response.content, 1), tag)
+    return KeptAnswer(kept, zlib.compress(response.content, 1), tag)
 
 
 def _match(request: HttpRequest) -> ResolverMatch | None:

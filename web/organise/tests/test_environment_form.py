@@ -22,7 +22,7 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
 ) -> None:
     fields = ("matches_per_duel", "matches_per_validation", "parallel_matches", "cpu_count", "memory_limit_bytes",
               "gpu_count", "move_seconds", "bank_seconds", "start_seconds", "duel_seconds", "validation_seconds",
-              "play", "active_per_owner",
+              "play", "active_per_owner", "all_pairs_up_to",
               "test_elo0", "test_elo1", "test_alpha", "test_beta", "test_cap")  # fmt: skip
     form = {name: getattr(environment, name) for name in fields} | {"is_active": "on"}
     address = reverse("web:organise_change_environment", args=[environment.pk])
