@@ -85,6 +85,7 @@ NOT_READ = {
         "match_analyse",
         "duel_why",
         "agent_rest",
+        "agent_delete",
         "agent_opponents",
         "version_test",
         "sit",
