@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FloatRect, Page, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from core.demo.agents import examples_upload
+from core.duels.selectors import records_open
 from core.models import Duel, JobState
 from core.tests import factories
 from tests.samples import deliver_messages
@@ -32,10 +33,11 @@ def board(page: Page) -> None:
 
 
 def match(page: Page) -> None:
-    """The end of a match between the two best agents."""
+    """The longest match of the two best agents, shortly before its end."""
     duel = Duel.objects.get(player_1__agent__name__in=BEST, player_2__agent__name__in=BEST)
-    page.goto(f"/duels/{duel.pk}/matches/1/")
-    page.keyboard.press("End")
+    with records_open(duel) as archive:
+        longest = max(archive.index, key=lambda row: row.moves)
+    page.goto(f"/duels/{duel.pk}/matches/{longest.number}/#ply={longest.moves - 2}")
 
 
 SCENES: dict[str, Callable[[Page], None]] = {"board": board, "match": match}
@@ -45,7 +47,11 @@ def drawn(page: Page, scene: Callable[[Page], None]) -> Image.Image:
     """A scene, in few colours, so that its file is small."""
     scene(page)
     page.wait_for_load_state("networkidle")
-    return Image.open(BytesIO(page.screenshot())).convert("RGB").quantize(COLORS)
+    # Below the line that says in which sandbox players run.
+    top = page.locator("header").first.bounding_box()
+    assert top is not None
+    clip: FloatRect = {"x": 0, "y": top["y"], "width": SIZE[0], "height": SIZE[1]}
+    return Image.open(BytesIO(page.screenshot(clip=clip, full_page=True))).convert("RGB").quantize(COLORS)
 
 
 def test_the_readme_opens_with_pictures_of_a_board_and_a_match(
@@ -53,7 +59,7 @@ def test_the_readme_opens_with_pictures_of_a_board_and_a_match(
 ) -> None:
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = "process", True, tmp_path
     game = factories.environment("connect-four-v1")
-    game.matches_per_duel = 20
+    game.matches_per_duel, game.active_per_owner = 20, 4
     game.save()
     examples_upload(factories.user("organiser"), [game], lambda _: None)
     deliver_messages(drawing=False)

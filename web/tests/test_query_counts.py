@@ -77,6 +77,7 @@ NOT_READ = {
     ),
     "web": (
         "agent_check",
+        "agent_check_matches",
         "agent_create",
         "agent_random",
         "agent_describe",
@@ -172,6 +173,9 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "season": reverse("web:season", args=[game, rows.season.pk]),
         "participant": reverse("web:participant", args=[game, edition, hero.name]),
         "evaluation": reverse("web:evaluation", args=[rows.evaluation.pk]),
+        "cite": f"{reverse('web:cite', args=[game])}?as_of=2030-01-01",
+        "cite on a board": f"{reverse('web:cite', args=[task])}?as_of=2030-01-01",
+        "cite_results": f"{reverse('web:cite_results', args=[game])}?as_of=2030-01-01",
         "leaderboard_file": reverse("web:leaderboard_file", args=[game, "csv"]),
         "head_to_head": reverse("web:head_to_head", args=[game]) + "?top=40",
         "lens": reverse("web:lens", args=[game]),
