@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -92,6 +95,27 @@ def test_an_archive_plays_ten_matches_against_random_without_being_submitted() -
     assert usage_by_environment(alice, now=now, environments=[game])[game.pk].uploads == 0
     assert not Agent.objects.filter(owner=alice).exists()
     assert not Notice.objects.filter(user=alice).exists()
+
+
+def test_the_form_of_an_upload_shows_how_the_files_play_against_random(client: Client) -> None:
+    game = factories.environment()
+    example_upload(owner=factories.user("bob"), environment=game)
+    deliver_messages()
+    client.force_login(factories.user("alice"))
+    address = reverse("web:agent_check", args=[game.slug])
+    assert "No worker is free" in client.post(address, {"code": FIRST}).content.decode()
+    workers()
+    checked = client.post(address, {"code": FIRST}).content.decode()
+    assert "Playing ten matches against random-bob" in checked
+    follow = re.search(r'hx-post="([^"]+)"', checked)
+    assert follow is not None
+    assert "Playing ten matches" in client.post(follow[1]).content.decode()
+    deliver_messages()
+    assert re.search(
+        r"It won <strong>\d+ of 10</strong> matches\s+against random-bob", client.post(follow[1]).content.decode()
+    )
+    assert client.post(follow[1]).status_code == 404, "nothing of it is left"
+    assert "never closed" in client.post(address, {"code": "moves = ["}).content.decode()
 
 
 def _played(caller: User, sent: object) -> TrialMatches:

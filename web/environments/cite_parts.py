@@ -76,7 +76,7 @@ def cited(row: Environment, moment: datetime, as_of: str, versions: Sequence[Sub
     pair = versions if len(versions) == 2 else ()
     found = cited_results(row, moment, of=pair)
     digest = hashlib.sha256(csv_text(found).encode()).hexdigest()
-    query = urlencode([*(("id", str(one.public_id)) for one in pair), ("as_of", as_of)])
+    query = urlencode([*(("id", str(one.public_id)) for one in pair), ("as_of", as_of)], safe=":")
     title = f"{pair[0]} and {pair[1]} in {row}" if pair else f"Leaderboard of {row}"
     return Cited(
         title=title,

@@ -24,7 +24,7 @@ def cite(request: HttpRequest, slug: str) -> HttpResponse:
     if not request.GET.get("as_of"):
         query = request.GET.copy()
         query["as_of"] = _usual(row)
-        return redirect(f"{request.path}?{query.urlencode()}")
+        return redirect(f"{request.path}?{query.urlencode(safe=':')}")
     form = AsOfForm(request.GET)
     context = {"environment": row, "as_of": form, "cited": _cited(request, row, form.moment)}
     context["ids"] = request.GET.getlist("id")[:2]
