@@ -112,7 +112,7 @@ def test_the_form_of_an_upload_shows_how_the_files_play_against_random(client: C
     assert "Playing ten matches" in client.post(follow[1]).content.decode()
     deliver_messages()
     assert re.search(
-        r"It won <strong>\d+ of 10</strong> matches\s+against random-bob", client.post(follow[1]).content.decode()
+        r"It won <strong>\d+ of 10</strong> matches against\s+random-bob", client.post(follow[1]).content.decode()
     )
     assert client.post(follow[1]).status_code == 404, "nothing of it is left"
     assert "never closed" in client.post(address, {"code": "moves = ["}).content.decode()

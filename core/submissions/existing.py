@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists
 from django.utils import timezone
 
 from core.duels.challenges import unrated_duels_cancel
@@ -104,13 +105,20 @@ def delete_obstacle(agent: Agent) -> str:
     """Return why an agent cannot be deleted; empty if it can."""
     if agent.deleted_at is not None:
         return "It is deleted already."
-    if LedgerEntry.objects.filter(submission__agent=agent).exists():
-        return f"{agent} has rated matches, which are results of others too. Hide it instead."
-    ran = (agent.evaluations, Rollout.objects.filter(submission__agent=agent))
-    if any(rows.filter(state=JobState.SUCCEEDED).exists() for rows in ran):
-        return f"{agent} has results on the board. Hide it instead."
-    places = Participant.objects.filter(submission__agent=agent, tournament__state=TournamentState.RUNNING)
-    return f"{agent} takes part in a running tournament. Hide it instead." if places.exists() else ""
+    own, done = Submission.objects.filter(agent=agent).values("pk"), JobState.SUCCEEDED
+    found = Agent.every.filter(pk=agent.pk).values(
+        rated=Exists(LedgerEntry.objects.filter(submission__in=own)),
+        scored=Exists(Evaluation.objects.filter(agent=agent, state=done))
+        | Exists(Rollout.objects.filter(submission__in=own, state=done)),
+        plays=Exists(Participant.objects.filter(submission__in=own, tournament__state=TournamentState.RUNNING)),
+    )
+    reasons = {
+        "rated": "has rated matches, which are results of others too",
+        "scored": "has results on the board",
+        "plays": "takes part in a running tournament",
+    }
+    held = next((name for name, is_so in found.get().items() if is_so), None)
+    return f"{agent} {reasons[held]}. Hide it instead." if held else ""
 
 
 def _versions_delete(agent: Agent, submissions: Sequence[Submission]) -> None:

@@ -152,7 +152,7 @@ GET    /environments/{slug}/check/{public_id}/                      405 405 405 
 POST   /environments/{slug}/check/{public_id}/                      302 404 404 404
 GET    /environments/{slug}/cite/                                   302 302 302 302
 GET    /environments/{slug}/cite/?as_of=2026-05-31                  200 200 200 200
-GET    /environments/{slug}/cite/results.csv?as_of=2026-05-31       200 200 200 200
+GET    /environments/{slug}/cite/results.csv?as_of=2099-12-31       200 200 200 200
 GET    /environments/{slug}/random-example/                         302 302 302 302
 POST   /environments/{slug}/random-example/                         302 302 302 302
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200

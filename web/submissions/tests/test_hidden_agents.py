@@ -78,10 +78,10 @@ def test_a_deleted_agent_is_gone_with_its_archives_and_its_name_is_free(
     with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
         assert "failed is deleted." in act(alice, "delete", agent)
     assert not default_storage.exists(str(version.archive))
-    assert not Submission.objects.filter(deleted_at=None).exists()
+    assert not Submission.objects.filter(agent=agent, deleted_at=None).exists()
     job.refresh_from_db()
     assert (job.state, Registration.objects.count()) == (JobState.CANCELLED, 0)
-    assert not Agent.objects.exists()
+    assert not Agent.objects.filter(pk=agent.pk).exists()
     assert alice.get(reverse("web:agent", args=[environment.slug, "failed"])).status_code == 404
     assert "failed" not in alice.get(reverse("web:environment", args=[environment.slug])).content.decode()
     entry = AuditEntry.objects.get(action="delete_agent")
