@@ -82,6 +82,7 @@ def _scores(environment: Environment, agent: Agent | None) -> Iterator[Happening
     rows = rows.filter(agent=agent) if agent else rows
     firsts, best = [], -inf
     for key, score in rows.order_by("ended_at", "pk").values_list("pk", "score"):
+        assert score is not None
         if agent is not None or score > best:
             firsts.append(key)
         best = max(best, score)

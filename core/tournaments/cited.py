@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ OF_SCORES = ("score", "score_low", "score_high", "episode_count", "record_sha256
 
 def cited_results(
     environment: Environment, moment: datetime, *, of: Collection[Submission] = ()
-) -> list[dict[str, Any]]:
+) -> list[Mapping[str, Any]]:
     """Return the public results that counted at a moment, oldest first, without names, which can change.
 
     Entries of the ledger; on a board of scores the evaluations that stood. of: only those of these versions.

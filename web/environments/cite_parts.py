@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -60,7 +60,7 @@ class Cited:
     digest: str
     results: str
     bibtex: str
-    checked: dict[str, Any] | None
+    checked: Mapping[str, Any] | None
 
     @property
     def is_over(self) -> bool:
@@ -82,7 +82,7 @@ def cited(row: Environment, moment: datetime, as_of: str, versions: Sequence[Sub
         title=title,
         moment=moment,
         rows=() if pair else board_then(row, moment),
-        sentence=duels_compare(*pair, AnonymousUser(), until=moment).sentence if pair else "",
+        sentence=duels_compare(pair[0], pair[1], AnonymousUser(), until=moment).sentence if pair else "",
         count=len(found),
         digest=digest,
         results=absolute(f"{reverse('web:cite_results', args=[row.slug])}?{query}"),

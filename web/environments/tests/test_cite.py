@@ -51,14 +51,15 @@ def shown(client: Client, as_of: str, *ids: str) -> str:
 def digest(page: str) -> str:
     found = set(re.findall(r"\b[0-9a-f]{64}\b", page.partition("arena recheck")[0]))
     assert len(found) == 1, "BibTeX and the command name one digest"
-    return found.pop()
+    return str(found.pop())
 
 
 def results(client: Client, page: str) -> bytes:
     """The file that the page's own command downloads."""
     address = re.search(r"curl -o results.csv \\\n  'https?://[^/]+([^']+)'", page)
     assert address is not None
-    return client.get(address[1]).content
+    sent: bytes = client.get(address[1]).content
+    return sent
 
 
 def test_a_leaderboard_is_cited_with_a_digest_of_its_results(client: Client, stage: Stage) -> None:
