@@ -66,7 +66,9 @@ def test_a_leaderboard_is_cited_with_a_digest_of_its_results(client: Client, sta
     factories.rating_point(stage.anna, timezone.now(), 1700)
     page = shown(client, now())
     assert "Cite: Leaderboard of Tic-tac-toe" in page
-    assert re.search(r"anna <span[^>]*>v1</span></td>\s*<td>alice</td><td class=\"num\">1700", page)
+    assert re.search(
+        r"anna <span[^>]*>v1</span></td>\s*<td class=\"num\">1</td>\s*<td>alice</td><td class=\"num\">1700", page
+    )
     sent = results(client, page)
     assert hashlib.sha256(sent).hexdigest() == digest(page)
     rows = list(csv.DictReader(io.StringIO(sent.decode())))
@@ -123,6 +125,8 @@ def test_a_board_of_scores_is_cited_by_its_evaluations(client: Client, cast: Cas
     factories.evaluation(factories.ready(factories.agent(cast.alice, task, "pole")), record_sha256="a" * 64)
     answer = client.get(f"/environments/{task.slug}/cite/", {"as_of": "2026-12-31"})
     page = unescape(answer.content.decode())
-    assert re.search(r"pole <span[^>]*>v1</span></td>\s*<td>alice</td><td class=\"num\">25", page)
+    assert re.search(
+        r"pole <span[^>]*>v1</span></td>\s*<td class=\"num\">1</td>\s*<td>alice</td><td class=\"num\">25", page
+    )
     assert hashlib.sha256(results(client, page)).hexdigest() == digest(page)
     assert f"--sha256 {'a' * 64}" in page
