@@ -15,13 +15,14 @@ from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils import timezone
 
-from core.evaluations.board import BoardFilter, board_page
+from core.evaluations.board import BoardFilter
 from core.links import absolute
 from core.models import Environment, Submission
 from core.ratings.history import leaderboard_as_of
 from core.tournaments.cited import cited_results
 from core.tournaments.comparison import duels_compare
-from web.site.exports import csv_text
+from web.environments.exports import past_records, score_records
+from web.site.exports import Row, csv_text
 
 MOST_ROWS = 20
 BIBTEX = """\
@@ -36,25 +37,12 @@ BIBTEX = """\
 
 
 @dataclass(frozen=True, slots=True)
-class CitedRow:
-    """A row of a leaderboard as it stood: value is a rating or a score, with its 95% interval where there is one."""
-
-    rank: int | None
-    agent: str
-    number: int
-    owner: str
-    value: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Cited:
     """A citation. sentence: the verdict of a comparison. checked: the last duel or evaluation with a record."""
 
     title: str
     moment: datetime
-    rows: Sequence[CitedRow]
+    rows: Sequence[Row]
     sentence: str
     count: int
     digest: str
@@ -99,27 +87,12 @@ def cited(row: Environment, moment: datetime, as_of: str, versions: Sequence[Sub
     )
 
 
-def board_then(row: Environment, moment: datetime, *, most: int = MOST_ROWS) -> list[CitedRow]:
-    """Return the best of a leaderboard as it stood at a moment."""
+def board_then(row: Environment, moment: datetime) -> list[Row]:
+    """Return the best of a leaderboard as it stood at a moment, as in its file."""
     if row.is_scored:
-        page = board_page(row, BoardFilter(as_of=moment), limit=most)
-        return [
-            CitedRow(one.rank, one.agent, one.number, one.owner, one.score, one.score_low, one.score_high)
-            for one in page.rows
-        ]
+        return score_records(row, BoardFilter(as_of=moment))[:MOST_ROWS]
     found = leaderboard_as_of(row, moment)
-    return [
-        CitedRow(
-            one.rank,
-            one.submission.agent.name,
-            one.submission.number,
-            one.submission.agent.owner.username,
-            one.value,
-            one.low,
-            one.high,
-        )
-        for one in (found.points[:most] if found else ())
-    ]
+    return past_records(found.points[:MOST_ROWS]) if found else []
 
 
 def _plain(text: str) -> str:

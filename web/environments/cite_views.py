@@ -56,4 +56,4 @@ def _usual(row: Environment) -> str:
     """Return yesterday, which no later result changes, or this second before the first board of a past day."""
     now = timezone.now().astimezone(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return f"{now - DAY:%Y-%m-%d}" if board_then(row, midnight, most=1) else f"{now:%Y-%m-%dT%H:%M:%S}"
+    return f"{now - DAY:%Y-%m-%d}" if board_then(row, midnight) else f"{now:%Y-%m-%dT%H:%M:%S}"
