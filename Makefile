@@ -5,6 +5,7 @@
 #   make executor [CALLER=organiser]   answer programs over gRPC, for the arena of `make demo` that runs here
 #   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
 #   make nightly [ARGS=...]                all of it, what is slow and rarely breaks too, on both databases: before a release
+#   make pictures   draw the pictures of README.md anew, from agents that really play
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
 #   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
 #   make destroy   remove the arena of docker-compose.yml with all its data, after a question
@@ -12,7 +13,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras rollout executor test nightly check hostile audit destroy
+.PHONY: help demo extras rollout executor test nightly pictures check hostile audit destroy
 
 PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -76,6 +77,10 @@ test: $(VENV)/.development node_modules/.installed
 
 nightly: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py --nightly $(ARGS)
+
+# The pictures at the top of README.md, from agents that really play.
+pictures: $(VENV)/.development node_modules/.installed
+	@exec $(BIN)/python tests/run.py tests/test_pictures.py --draw-pictures
 
 check: $(VENV)/.development
 	.ci/static-checks

@@ -31,18 +31,20 @@ def validation_steps(validation: Validation, lease: Lease) -> Steps:
 
 
 def _play_itself(validation: Validation, lease: Lease) -> Steps:
+    """Have a submission play against itself; one on trial against its opponent, whose faults are not its own."""
     submission = validation.submission
+    opponent = submission.trial_opponent or submission
     limits = submission.agent.environment.limits
 
     def play(seconds: float) -> MatchesOfJob:
-        return MatchesOfJob(validation, (submission, submission), trial_seconds=seconds)
+        return MatchesOfJob(validation, (submission, opponent), trial_seconds=seconds)
 
     def fault_of(result: PlayResult) -> FoundFault | None:
-        return duel_fault(result.duel, limits)
+        return duel_fault(result.duel, limits, of=(0, 1) if opponent is submission else (0,))
 
     result, fault = yield from _played_twice(submission, lease, play, fault_of)
     duel = result.duel
-    digests = (submission.image_digest, submission.image_digest)
+    digests = (submission.image_digest, opponent.image_digest)
     with artifacts_stored(
         job=validation, record=duel.record, player_logs=duel.player_logs, digests=digests
     ) as artifacts:

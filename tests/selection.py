@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--both-databases", action="store_true", help="Only what can differ by the database: for a run on SQLite."
     )
+    parser.addoption("--draw-pictures", action="store_true", help="Draw the pictures of README.md anew.")
     parser.addoption("--database-only", action="store_true", help="Only what uses the database, players in processes.")
 
 

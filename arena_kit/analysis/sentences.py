@@ -117,9 +117,9 @@ def _verdict(
     unsolved = next((place for place, position in enumerate(positions) if position.value is not None), len(positions))
     said = []
     if unsolved == len(positions):
-        return "No position of this match could be solved: too many ways lead on from each."
+        return "No position of this match could be solved: the game can go on in too many ways."
     if unsolved > record.opening_count:
-        said.append(f"The positions before move {unsolved} are not solved: too many ways lead on from them.")
+        said.append(f"The positions before move {unsolved} are not solved: the game can go on in too many ways.")
     final = positions[-1]
     if record.fault is not Fault.NONE:
         said.append(f"The match ended by a forfeit. {_state(final, seats)}")

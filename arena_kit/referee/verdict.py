@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from arena_kit.environment.records import Fault
@@ -20,22 +21,22 @@ class FoundFault:
     sentence: str
 
 
-def first_fault(duel: PlayedDuel) -> FoundFault | None:
-    """Return the fault of the first forfeited match, or None if no match was forfeited.
+def first_fault(duel: PlayedDuel, of: Collection[int] = (0, 1)) -> FoundFault | None:
+    """Return the fault of the first match that one of these players forfeited, or None if there is none.
 
     For a player that did not start or died, the sentence quotes the last line of its output.
     """
     for match in duel.record.matches:
-        if match.fault is Fault.PLAYER:
+        if match.fault is Fault.PLAYER and (match.faulty_player or 0) in of:
             log = duel.player_logs[match.faulty_player or 0]
             text = with_output(match.error_code, f"Match {match.number}: {match.error}", log)
             return FoundFault(match.error_code, text)
     return None
 
 
-def duel_fault(duel: PlayedDuel, limits: Limits) -> FoundFault | None:
-    """Return why a submission that played against itself fails, or None."""
-    return _timed(first_fault(duel), limits, "pair of matches")
+def duel_fault(duel: PlayedDuel, limits: Limits, of: Collection[int] = (0, 1)) -> FoundFault | None:
+    """Return why a submission that played as these players, against itself if as both, fails, or None."""
+    return _timed(first_fault(duel, of), limits, "pair of matches")
 
 
 def evaluation_fault(played: PlayedEvaluation, limits: Limits) -> FoundFault | None:

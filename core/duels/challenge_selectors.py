@@ -132,7 +132,7 @@ def challenger_obstacle(agent: Agent, version: Submission | None) -> str:
     if agent.is_disabled:
         return f"{agent} is paused or disabled: its page says why and what to do."
     if agent.is_resting:
-        return f"{agent} is resting: let it play again first."
+        return f"{agent} is hidden: show it again first."
     if version is None:
         return f"No version of {agent} may play yet: one has to be built and validated first."
     return ""
@@ -146,7 +146,7 @@ def rival_obstacle(opponent: Agent, version: Submission | None) -> str:
     if opponent.is_disabled or not opponent.owner.is_active:
         return f"{opponent} may not take part at the moment."
     if opponent.is_resting:
-        return f"{opponent} is resting and cannot be challenged."
+        return f"{opponent} is hidden and cannot be challenged."
     if version is None:
         return f"{opponent} has no version that may play at the moment."
     if not is_rated(opponent):

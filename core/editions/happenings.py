@@ -1,4 +1,4 @@
-"""The things that people follow in an environment: results of editions, new leaders, new versions."""
+"""The things that people follow in an environment: results of editions, scores, new leaders, new versions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from math import inf
 
 from django.contrib.auth.models import AnonymousUser
 
+from core.evaluations.selectors import evaluations_comparable
 from core.links import agent_address, tournament_address
-from core.models import Agent, Environment, Participant, RatingPoint, Submission, TournamentState
+from core.models import (
+    Agent,
+    Environment,
+    Evaluation,
+    JobState,
+    Participant,
+    RatingPoint,
+    Submission,
+    TournamentState,
+)
 from core.submissions.tries import versions_visible
 from core.tournaments.results import withheld_from
 
@@ -32,7 +43,8 @@ class Happening:
 
 def happenings(environment: Environment, agent: Agent | None = None) -> list[Happening]:
     """Return the last happenings that everyone may know of, newest first; of one agent, if it is given."""
-    found = [*_results(environment, agent), *_leaders(environment, agent), *_versions(environment, agent)]
+    kinds = (_scores,) if environment.is_scored else (_results, _leaders)
+    found = [one for kind in (*kinds, _versions) for one in kind(environment, agent)]
     return sorted(found, key=lambda one: (one.at, one.key), reverse=True)[:MOST]
 
 
@@ -60,9 +72,29 @@ def _leaders(environment: Environment, agent: Agent | None) -> Iterator[Happenin
             yield Happening(f"lead-{row.pk}", row.at, f"{leader} leads {environment}", agent_address(leader))
 
 
+def _scores(environment: Environment, agent: Agent | None) -> Iterator[Happening]:
+    """Return the scores that led a board of scores when they were reached; of one agent, all its scores.
+
+    Scores on other seeds or by other rules than today's are left out, as on the board.
+    """
+    rows = Evaluation.objects.filter(evaluations_comparable(environment), environment=environment)
+    rows = rows.filter(state=JobState.SUCCEEDED, submission__deleted_at=None, agent__is_disabled=False)
+    rows = rows.filter(agent=agent) if agent else rows
+    firsts, best = [], -inf
+    for key, score in rows.order_by("ended_at", "pk").values_list("pk", "score"):
+        assert score is not None
+        if agent is not None or score > best:
+            firsts.append(key)
+        best = max(best, score)
+    for row in rows.filter(pk__in=firsts[-MOST:]).select_related("submission", "agent__environment"):
+        said = f"{row.submission} scored {row.score:g}" if agent else f"{row.agent} leads {environment}: {row.score:g}"
+        assert row.ended_at is not None
+        yield Happening(f"score-{row.pk}", row.ended_at, said, agent_address(row.agent))
+
+
 def _versions(environment: Environment, agent: Agent | None) -> Iterator[Happening]:
     """Return the uploads of versions that have worked."""
-    uploaded = Submission.objects.filter(agent__environment=environment, deleted_at=None)
+    uploaded = Submission.objects.filter(agent__environment=environment, deleted_at=None, agent__is_resting=False)
     rows = versions_visible(uploaded if agent is None else uploaded.filter(agent=agent), AnonymousUser())
     for row in rows.select_related("agent__environment").order_by("-created_at")[:MOST]:
         title = f"{row.agent} has version {row.number}" if row.number > 1 else f"{row.agent} is new in {environment}"

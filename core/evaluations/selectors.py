@@ -29,8 +29,8 @@ def board_can_change(environment: Environment) -> bool:
 
 
 def submissions_to_rank(environment: Environment) -> list[Submission]:
-    """Return the latest valid submission of every agent of an environment, by agent."""
-    valid = Submission.objects.valid().filter(agent__environment=environment)
+    """Return the latest valid submission of every agent of an environment that does not rest, by agent."""
+    valid = Submission.objects.valid().filter(agent__environment=environment, agent__is_resting=False)
     newest = valid.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
     return list(valid.filter(pk=Subquery(newest)).select_related("agent__environment").order_by("agent_id"))
 
@@ -46,14 +46,19 @@ def is_evaluated(submission: Submission, environment: Environment) -> bool:
     )
 
 
+def evaluations_comparable(environment: Environment) -> Q:
+    """Return the condition for evaluations by the rules and seeds that rank an environment now, and for scripts."""
+    return Q(is_verified=False) | Q(seed_list=ranking_list(environment), environment_version=environment.spec_id)
+
+
 def evaluation_to_stand_with(agent: Agent) -> Evaluation | None:
     """Return an agent's evaluation for the board: the newest good one of its newest version that has one; else None.
 
     Verified evaluations count only by the rules and seeds that rank the environment now. A version that fails on new
     seeds does not fall back to its score on the old ones.
     """
-    environment = agent.environment
-    is_comparable = Q(seed_list=ranking_list(environment), environment_version=environment.spec_id)
+    if agent.is_resting:
+        return None
     good = Evaluation.objects.filter(agent=agent, state=JobState.SUCCEEDED, submission__deleted_at=None)
-    good = good.filter(Q(is_verified=False) | is_comparable).defer("log", "episodes", "metrics")
+    good = good.filter(evaluations_comparable(agent.environment)).defer("log", "episodes", "metrics")
     return good.order_by("-submission__number", "-pk").first()

@@ -267,3 +267,11 @@ def _episodes_to_record(episodes: list[EpisodeRow]) -> dict[Recording.Choice, in
         Recording.Choice.MEDIAN: ranked[(len(ranked) - 1) // 2][0],
         Recording.Choice.WORST: last[0],
     }
+
+
+def standing_return(*, agent: Agent) -> None:
+    """Decide the place of a locked agent that begins or ends its rest; evaluate what was not evaluated meanwhile."""
+    standing_decide(agent=agent)
+    newest = Submission.objects.playing_for(agent).first()
+    if newest is not None and not agent.environment.is_app:
+        evaluation_ensure(submission=newest)

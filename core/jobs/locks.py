@@ -91,7 +91,7 @@ def agent_lock(agent_id: int) -> Agent:
 
     Rows that refer to the agent can still be written. ORDER has the order of all locks.
     """
-    agents = Agent.objects.select_related("environment")
+    agents = Agent.every.select_related("environment")
     return agents.select_for_update(of=("self",), no_key=True).get(pk=agent_id)
 
 

@@ -30,9 +30,16 @@ agent_name = RegexValidator(
 class Opponents(models.TextChoices):
     """Which people may sit down against an agent in the browser."""
 
-    NOBODY = "NOBODY", "no other person"
+    NOBODY = "NOBODY", "only its owner"
     MEMBERS = "MEMBERS", "people with an account"
     EVERYONE = "EVERYONE", "everyone"
+
+
+class KeptManager(models.Manager["Agent"]):
+    """The agents that their owners keep. Deleted ones are in no list, and pages of results alone name them."""
+
+    def get_queryset(self) -> models.QuerySet[Agent]:
+        return super().get_queryset().filter(deleted_at=None)
 
 
 class Agent(models.Model):
@@ -48,7 +55,9 @@ class Agent(models.Model):
     description = models.TextField(blank=True, max_length=2000, help_text="What its owner says about it, in Markdown.")
     is_disabled = models.BooleanField(default=False, help_text="A disabled agent does not take part.")
     disabled_reason = models.CharField(max_length=200, blank=True)
-    is_resting = models.BooleanField(default=False, help_text="Its owner keeps it out of everything new.")
+    is_resting = models.BooleanField(
+        default=False, help_text="Its owner keeps it out of everything new and hides it from lists."
+    )
     opponents = models.CharField(
         max_length=8,
         choices=Opponents.choices,
@@ -65,6 +74,12 @@ class Agent(models.Model):
         default=0, editable=False, help_text="Crashes up to this ledger entry no longer count."
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(
+        null=True, editable=False, help_text="When it was deleted; agents for trials are made with it."
+    )
+
+    objects = KeptManager()
+    every = models.Manager["Agent"]()
 
     class Meta:
         ordering = ["name"]
@@ -235,6 +250,15 @@ class Submission(models.Model):
         default=False,
         editable=False,
         help_text="It was sent to be tried: it plays for no agent and is deleted afterwards.",
+    )
+    trial_opponent = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="+",
+        db_index=False,
+        help_text="The version that it was sent to be tried against; empty for a trial against itself.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)

@@ -127,7 +127,7 @@ def account_data(user: User) -> dict[str, Any]:
 
 def account_parts(user: User) -> Parts:
     """Return the rows of a person by what they are, each kind with the names of its values."""
-    agents = Agent.objects.filter(owner=user)
+    agents = Agent.every.filter(owner=user)
     versions = Submission.objects.filter(agent__owner=user)
     mine = Duel.objects.filter(player_1__agent__owner=user) | Duel.objects.filter(player_2__agent__owner=user)
     return {

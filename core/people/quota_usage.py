@@ -74,6 +74,8 @@ def usage_by_environment(
     wanted = [environment.pk for environment in environments]
     usage = {pk: QuotaUsage() for pk in wanted}
     submissions = Submission.objects.filter(agent__owner=owner, agent__environment__in=wanted).order_by()
+    # Checks before an upload have a limit of their own.
+    submissions = submissions.filter(trial_opponent=None)
     own = submissions.filter(address_digest=address_digest) if address_digest else submissions
     for submission in _uploads(own.filter(created_at__gte=day_begin(now))):
         row = usage[submission.agent.environment_id]

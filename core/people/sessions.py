@@ -6,13 +6,13 @@ log in ends all of them in `core.people.access`.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import logout
 from django.contrib.auth.signals import user_logged_out
 from django.contrib.sessions.models import Session
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
@@ -31,11 +31,18 @@ LOGGED_OUT = "_arena_logged_out"
 """The mark of a request that has logged its sender out."""
 SEEN = "seen_at"
 """The place in a session for the Unix time of the last noted use."""
+BEFORE = "visited_before_at"
+"""The place in a session for the Unix time at which the visit before this one ended."""
+VISIT_ENDS = timedelta(hours=2)
+"""A visit ends when the session was not used for this long."""
 
 
 def session_begin(request: HttpRequest, user: User) -> None:
     """Give a session that has just logged in its end, which no later use moves, and end the oldest of too many."""
     request.session.set_expiry(timezone.now() + LONGEST)
+    last = UserSession.objects.filter(user=user).aggregate(last=Max("last_seen_at"))["last"]
+    if last is not None:
+        request.session[BEFORE] = int(last.timestamp())
     session_note(request, user)
     for row in session_list(user, now=timezone.now())[MOST:]:
         row.end()
@@ -61,7 +68,15 @@ def session_use(request: HttpRequest, *, now: datetime) -> None:
         UserSession.objects.filter(session_key=request.session.session_key).delete()
         logout(request)
     elif idle > NOTED_AGAIN.total_seconds():
+        if SEEN in request.session and idle > VISIT_ENDS.total_seconds():
+            request.session[BEFORE] = request.session[SEEN]
         session_note(request, request.user)
+
+
+def visited_before(request: HttpRequest) -> datetime | None:
+    """Return when the visit before this one ended; None if that is not known."""
+    found = request.session.get(BEFORE)
+    return None if found is None else datetime.fromtimestamp(found, UTC)
 
 
 def session_note(request: HttpRequest, user: User) -> None:

@@ -67,15 +67,13 @@ def unrated_list(environment: Environment) -> list[Submission]:
     return list(fresh.order_by("-created_at", "pk"))
 
 
-def changes_since_yesterday(
-    environment: Environment, ratings: Collection[Rating], *, now: datetime
-) -> dict[int, float]:
-    """Return by agent how far its rating has moved since the last leaderboard stored more than a day ago.
+def changes_since(environment: Environment, ratings: Collection[Rating], moment: datetime) -> dict[int, float]:
+    """Return by agent how far its rating has moved since the last leaderboard stored up to a moment.
 
     ratings: of agents of the environment, with their submissions. Two queries, of as many rows as there are ratings.
     """
     points = RatingPoint.objects.filter(environment=environment)
-    at = points.filter(at__lte=now - DAY).aggregate(last=Max("at"))["last"]
+    at = points.filter(at__lte=moment).aggregate(last=Max("at"))["last"]
     if at is None:
         return {}
     values = {row.submission.agent_id: row.value for row in ratings}

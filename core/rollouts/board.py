@@ -61,6 +61,7 @@ def board(environment: Environment) -> TaskBoard:
         task__in=keys,
         submission__deleted_at=None,
         submission__agent__is_disabled=False,
+        submission__agent__is_resting=False,
         submission__agent__owner__is_active=True,
     )
     newest = dict(ranked.order_by().values_list("submission__agent").annotate(number=Max("submission__number")))

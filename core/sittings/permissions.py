@@ -40,7 +40,7 @@ def sitting_obstacle(agent: Agent, version: Submission | None, user: User | None
     if agent.is_disabled or not agent.owner.is_active:
         return f"{agent} may not take part at the moment."
     if agent.is_resting:
-        return f"{agent} is resting."
+        return f"{agent} is hidden."
     if version is None:
         return f"{agent} has no version that may play at the moment."
     if user is not None and user.pk == agent.owner_id:

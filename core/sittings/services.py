@@ -159,7 +159,7 @@ def sitting_succeed(*, sitting: Sitting, record: DuelRecord, artifacts: DuelArti
 def opponents_set(*, agent: Agent, opponents: str) -> None:
     """Decide which people may play against an agent. Raises Refused for any other word than those of Opponents."""
     if opponents not in Opponents.values:
-        raise Refused("Choose no other person, people with an account, or everyone.", field="opponents")
+        raise Refused("Choose only its owner, people with an account, or everyone.", field="opponents")
     Agent.objects.filter(pk=agent.pk).update(opponents=opponents)
     agent.opponents = opponents
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists
 from django.utils import timezone
 
+from core.duels.challenges import unrated_duels_cancel
 from core.errors import Refused
 from core.evaluations.services import standing_decide
 from core.jobs.control import job_cancel_if_open
@@ -20,6 +23,9 @@ from core.models import (
     Build,
     CancelCode,
     Evaluation,
+    JobState,
+    LedgerEntry,
+    Participant,
     Publication,
     Rollout,
     Sitting,
@@ -28,6 +34,7 @@ from core.models import (
     User,
     Validation,
 )
+from core.submissions.naming import agent_forget
 from core.submissions.notices import agent_renamed
 from core.submissions.promotions import promotions_review
 from core.submissions.publishing import repository_review
@@ -70,20 +77,63 @@ def submission_delete(*, submission: Submission) -> None:
     """
     with transaction.atomic():
         agent = agent_lock(submission.agent_id)
-        # The jobs before the submission's row, see `core.jobs.locks`.
-        for kind in WORK:
-            for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
-                job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
-        submission.deleted_at = timezone.now()
-        submission.save(update_fields=["deleted_at"])
-        standing_decide(agent=agent)
-        promotions_review(agent=agent)
+        _versions_delete(agent, [submission])
         planned = submission.participations.filter(tournament__is_automatic=False)
         if planned.filter(tournament__state=TournamentState.RUNNING).exists():
             # It has withdrawn from that tournament.
             task_request("tournament", TOURNAMENT_TASK, agent.environment_id)
-        storage, name = submission.archive.storage, str(submission.archive.name)
+
+
+def agent_delete(*, agent: Agent) -> None:
+    """Delete an agent with all archives and images, so that its name is free. Raises Refused, see `delete_obstacle`.
+
+    Unrated matches keep a row of it for the pages that show them, under a name that tells nothing.
+    """
+    with transaction.atomic():
+        locked = agent_lock(agent.pk)
+        if why := delete_obstacle(locked):
+            raise Refused(why)
+        _versions_delete(locked, list(locked.submissions.filter(deleted_at=None).order_by("pk")))
+        locked.registrations.filter(tournament__state=TournamentState.PLANNED).delete()
+        unrated_duels_cancel([locked], code=CancelCode.SUBMISSION_DELETED, reason="One of the two agents was deleted.")
+        locked.deleted_at, locked.description = timezone.now(), ""
+        locked.save(update_fields=["deleted_at", "description"])
+        agent_forget(agent=locked)
+
+
+def delete_obstacle(agent: Agent) -> str:
+    """Return why an agent cannot be deleted; empty if it can."""
+    if agent.deleted_at is not None:
+        return "It is deleted already."
+    own, done = Submission.objects.filter(agent=agent).values("pk"), JobState.SUCCEEDED
+    found = Agent.every.filter(pk=agent.pk).values(
+        rated=Exists(LedgerEntry.objects.filter(submission__in=own)),
+        scored=Exists(Evaluation.objects.filter(agent=agent, state=done))
+        | Exists(Rollout.objects.filter(submission__in=own, state=done)),
+        plays=Exists(Participant.objects.filter(submission__in=own, tournament__state=TournamentState.RUNNING)),
+    )
+    reasons = {
+        "rated": "has rated matches, which are results of others too",
+        "scored": "has results on the board",
+        "plays": "takes part in a running tournament",
+    }
+    held = next((name for name, is_so in found.get().items() if is_so), None)
+    return f"{agent} {reasons[held]}. Hide it instead." if held else ""
+
+
+def _versions_delete(agent: Agent, submissions: Sequence[Submission]) -> None:
+    """Delete versions of a locked agent."""
+    # The jobs before the rows of submissions, see `core.jobs.locks`.
+    for kind in WORK:
+        for job in kind.objects.filter(submission__in=submissions, state__in=OPEN).order_by("pk"):
+            job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
+    for submission in submissions:
+        submission.deleted_at = timezone.now()
+        submission.save(update_fields=["deleted_at"])
         # If the store fails, the retention deletes it later.
-        transaction.on_commit(lambda: storage.delete(name), robust=True)
-        task_request("build", IMAGES_TASK)
-        repository_review()
+        file = submission.archive
+        transaction.on_commit(partial(file.storage.delete, str(file.name)), robust=True)
+    standing_decide(agent=agent)
+    promotions_review(agent=agent)
+    task_request("build", IMAGES_TASK)
+    repository_review()

@@ -74,7 +74,7 @@ def _lineup(
     if state == PromotionState.TESTING:
         word, tone = "Being tested", "busy"
     elif plays:
-        word, tone = ("Resting", "calm") if rests else ("Plays", "good")
+        word, tone = ("Hidden", "calm") if rests else ("Plays", "good")
     else:
         word, tone = "Benched" if row.is_benched else "", "calm"
     return Lineup(

@@ -57,6 +57,12 @@ def agents_forget(*, owner: User) -> None:
     words = "-".join(filter(None, "".join(one if one.isalnum() else " " for one in owner.username).split())).lower()
     for agent in owner.agents.all():
         if words and words in agent.name.lower():
-            agent.name = f"deleted-agent-{agent.pk}"
-            agent.save(update_fields=["name"])
+            agent_forget(agent=agent)
     FormerName.objects.filter(agent__owner=owner).delete()
+
+
+def agent_forget(*, agent: Agent) -> None:
+    """Give an agent a name that tells nothing, so that all its names are free."""
+    agent.name = f"deleted-agent-{agent.pk}"
+    agent.save(update_fields=["name"])
+    agent.former_names.all().delete()

@@ -40,7 +40,7 @@ def version_validated(submission: Submission, promotion: Promotion | None = None
 
 
 def version_failed(job: Job) -> None:
-    """Tell the owner why a build, validation or evaluation failed; other jobs cause no notice."""
+    """Tell the owner why a build, validation or evaluation failed; other jobs and trials cause no notice."""
     match job:
         case Build():
             what = "could not be built"
@@ -51,6 +51,8 @@ def version_failed(job: Job) -> None:
         case _:
             return
     submission = job.submission
+    if submission.is_trial:
+        return
     agent = submission.agent
     hint = (
         "The fault is the arena's, not your version's, and its organisers can see why. It does not count as an upload."

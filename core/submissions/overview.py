@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.models import Agent, Audience, Duel, JobState, Rating, Submission, User
-from core.ratings.board import Standing, changes_since_yesterday, ranked, standings_of
+from core.ratings.board import Standing, changes_since, ranked, standings_of
 
 AGENTS_SHOWN = 8
 RESULTS_SHOWN = 10
@@ -50,15 +50,18 @@ class OwnLine:
         return self.above.value - self.standing.rating.value if self.above and self.standing else 0.0
 
 
-def own_overview(user: User, *, now: datetime) -> list[OwnLine]:
-    """Return the agents of a person that play duels, those with a rank first. Four queries, and three for each."""
+def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
+    """Return the agents of a person that play duels, those with a rank first. Four queries, and three for each.
+
+    since: the moment from which on changes of ratings are shown.
+    """
     games = user.agents.filter(environment__is_active=True, environment__seats__gt=1).select_related("environment")
     agents = list(games.order_by("-pk")[:AGENTS_SHOWN])
     standings, results = standings_of(agents), _results(agents)
     lines = []
     for agent in agents:
         standing = standings.get(agent.pk)
-        changes = changes_since_yesterday(agent.environment, [standing.rating], now=now) if standing else {}
+        changes = changes_since(agent.environment, [standing.rating], since) if standing else {}
         above = _above(agent, standing) if standing else None
         lines.append(OwnLine(agent, standing, changes.get(agent.pk), tuple(results.get(agent.pk, ())), above))
     return sorted(lines, key=lambda line: (line.standing is None, line.standing.rank if line.standing else 0))

@@ -18,6 +18,7 @@ from core.rollouts.batches import ranking_begin
 from core.submissions.notices import version_validated
 from core.submissions.promotions import promotion_begin
 from core.submissions.publishing import publication_begin
+from core.submissions.trials import MATCHES
 
 
 @written_once
@@ -83,7 +84,7 @@ def build_succeed(
             submission=submission,
             environment_version=environment.spec_id,
             seed=secrets.randbelow(2**31),
-            match_count=environment.matches_per_validation,
+            match_count=MATCHES if submission.trial_opponent_id else environment.matches_per_validation,
         )
         job_enqueue(job=validation)
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Lower
 
 from core.models import Agent, Environment, User
 from core.models.user import ANONYMOUS_EMAIL
-from core.submissions.tries import agents_visible
+from core.submissions.tries import agents_listed
 from core.tournaments.results import Viewer
 
 Row = TypeVar("Row", bound=Model)
@@ -19,7 +19,7 @@ Row = TypeVar("Row", bound=Model)
 
 def agent_search(words: Sequence[str], viewer: Viewer, *, limit: int) -> list[Agent]:
     """Return agents whose name, owner or environment has each word, those that begin with the first one first."""
-    rows = agents_visible(Agent.objects.all(), viewer).filter(
+    rows = agents_listed(Agent.objects.all(), viewer).filter(
         _each(words, "name", "owner__username", "environment__name"), environment__is_active=True
     )
     return list(_by_name(rows.select_related("owner", "environment"), "name", words)[:limit])

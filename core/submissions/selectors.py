@@ -43,7 +43,7 @@ from core.ratings.board import Standing, standings_of
 from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
 from core.submissions.outlook import edition_outlook
-from core.submissions.tries import agents_visible, versions_visible
+from core.submissions.tries import agents_listed, agents_visible, versions_visible
 from core.tournaments.fields import place_awaited
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import Viewer, withheld_from
@@ -231,8 +231,8 @@ def version_list(
 
 
 def user_agent_rows(user: User, viewer: Viewer) -> QuerySet[Agent]:
-    """Return the agents of a user that a viewer may know of, by environment and name."""
-    return agents_visible(user.agents.select_related("environment"), viewer).order_by("environment__name", "name")
+    """Return the agents of a user that lists show to a viewer, by environment and name."""
+    return agents_listed(user.agents.select_related("environment"), viewer).order_by("environment__name", "name")
 
 
 def user_agent_list(agents: Sequence[Agent]) -> list[UserAgent]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
 from django.db.models import Max
+from django.utils import timezone
 
 from arena_kit.text import plain_line
 from core.environments.availability import refuse_unavailable
@@ -77,13 +78,15 @@ def agent_create(
     is_script: bool = False,
     address_digest: str = "",
     is_trial: bool = False,
+    opponent: Submission | None = None,
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
     is_script: submission.py is run, whatever else the archive contains. address_digest: of an anonymous client, for
-    its quota. is_trial: see `core.submissions.trials`. Sending the same form twice returns the first submission, which
-    is rebuilt if the arena had failed on it; `tell` gets a sentence about that. Raises Refused with what to do for an
-    archive that is not allowed or a name that is taken, and QuotaExceeded when the owner's quota is used up.
+    its quota. is_trial, opponent: see `core.submissions.trials`. Sending the same form twice returns the first
+    submission, which is rebuilt if the arena had failed on it; `tell` gets a sentence about that. Raises Refused with
+    what to do for an archive that is not allowed or a name that is taken, and QuotaExceeded when the owner's quota is
+    used up.
     """
     if not environment.is_active:
         raise Refused(f"{environment} accepts no uploads at the moment.", field="archive")
@@ -98,6 +101,8 @@ def agent_create(
 
     def check(by: User) -> None:
         name_check(environment=environment, owner=owner, name=name)
+        if opponent is not None:
+            return
         quota_check(
             owner=by,
             environment=environment,
@@ -118,9 +123,16 @@ def agent_create(
                 if twin is None:
                     check(locked)
                     agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
+                    agent.deleted_at = timezone.now() if is_trial else None
                     agent.save(force_insert=True)
                     made = _submission_create(
-                        agent, upload, stored, labels=labels, address_digest=address_digest, is_trial=is_trial
+                        agent,
+                        upload,
+                        stored,
+                        labels=labels,
+                        address_digest=address_digest,
+                        is_trial=is_trial,
+                        opponent=opponent,
                     )
         except IntegrityError:
             # Another account has just taken the name, or organisers have removed the environment.
@@ -139,6 +151,7 @@ def submission_create(
     tell: Callable[[str], None] = lambda _: None,
     labels: Labels = NO_LABELS,
     is_trial: bool = False,
+    opponent: Submission | None = None,
 ) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
@@ -157,6 +170,8 @@ def submission_create(
         return _same_version(agent, upload)
 
     def check(by: User) -> None:
+        if opponent is not None:
+            return
         quota_check(
             owner=by,
             environment=environment,
@@ -177,7 +192,9 @@ def submission_create(
             if twin is None:
                 check(owner)
                 number = (locked.submissions.aggregate(last=Max("number"))["last"] or 0) + 1
-                made = _submission_create(locked, upload, stored, number=number, labels=labels, is_trial=is_trial)
+                made = _submission_create(
+                    locked, upload, stored, number=number, labels=labels, is_trial=is_trial, opponent=opponent
+                )
         stored.is_kept = twin is None
     return made if twin is None else _submission_again(twin, upload, tell)
 
@@ -281,6 +298,7 @@ def _submission_create(
     labels: Labels = NO_LABELS,
     address_digest: str = "",
     is_trial: bool = False,
+    opponent: Submission | None = None,
 ) -> Submission:
     submission = Submission(
         agent=agent,
@@ -292,6 +310,7 @@ def _submission_create(
         address_digest=address_digest,
         archive=stored.name,
         is_trial=is_trial,
+        trial_opponent=opponent,
         archive_sha256=upload.sha256,
         archive_bytes=upload.size,
     )

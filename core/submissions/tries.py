@@ -31,6 +31,12 @@ def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
     return rows.filter(Q(Exists(worked)) | Q(owner=viewer.pk))
 
 
+def agents_listed(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
+    """Return the agents among some that lists show to a viewer: without resting ones of other people."""
+    found = agents_visible(rows, viewer)
+    return found if may(viewer, RIGHT) else found.filter(Q(is_resting=False) | Q(owner=viewer.pk))
+
+
 def version_visible(version: Submission, viewer: Viewer) -> bool:
     """Return whether a viewer may know of a version."""
     return versions_visible(Submission.objects.filter(pk=version.pk), viewer).exists()

@@ -49,8 +49,8 @@ def submission_bench(*, submission: Submission) -> None:
         others = Submission.objects.validated().filter(agent=agent, is_benched=False).exclude(pk=submission.pk)
         if not submission.is_benched and not others.exists():
             raise Refused(
-                f"Version {submission.number} is the only one that can play. Let another one play first, or let the "
-                "whole agent rest."
+                f"Version {submission.number} is the only one that can play. Let another one play first, or hide the "
+                "whole agent."
             )
         Submission.objects.filter(pk=submission.pk).update(is_benched=True)
         _answer(submission, PromotionState.BENCHED, "Its owner left it benched.")

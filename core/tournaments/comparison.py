@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from statistics import fmean
 from typing import cast
@@ -94,19 +95,21 @@ class _Met:
     start: tuple[int, str, int]
 
 
-def duels_compare(first: Submission, second: Submission, viewer: Viewer) -> DuelComparison:
-    """Compare two versions of an environment with two seats.
+def duels_compare(
+    first: Submission, second: Submission, viewer: Viewer, *, until: datetime | None = None
+) -> DuelComparison:
+    """Compare two versions of an environment with two seats. until: by the duels up to that moment, without ratings.
 
     Only duels of tournaments count against the same rivals, because owners choose whom they challenge.
     """
-    sides = [_tournament_duels(one, viewer) for one in (first, second)]
+    sides = [_tournament_duels(one, viewer, until) for one in (first, second)]
     rivals, shared = ({met.rival for met in side} for side in sides), ({met.start for met in side} for side in sides)
     common, starts = set.intersection(*rivals), set.intersection(*shared)
     common = {rival for rival in common if rival[0] not in (first.pk, second.pk)}
     fitting = [[met for met in side if met.rival in common] for side in sides]
     chosen = [_chosen(side, starts, len(common)) for side in fitting]
     pairs = [_pairs(keys, one.pk) for keys, one in zip(chosen, (first, second), strict=True)]
-    between = _visible(first, viewer).filter(Q(player_1=second) | Q(player_2=second))
+    between = _visible(first, viewer, until).filter(Q(player_1=second) | Q(player_2=second))
     duels = tuple(
         between.select_related("tournament__environment", "player_1__agent", "player_2__agent").order_by("-pk")[
             :MOST_DUELS
@@ -120,7 +123,7 @@ def duels_compare(first: Submission, second: Submission, viewer: Viewer) -> Duel
         lines=_lines(*pairs),
         duels=duels,
         is_partial=sum(map(len, fitting)) > sum(map(len, chosen)),
-        ratings=_ratings(first, second),
+        ratings=_ratings(first, second) if until is None else (),
     )
 
 
@@ -129,16 +132,17 @@ def _ratings(first: Submission, second: Submission) -> tuple[Rating, ...]:
     return tuple(sorted(rows, key=lambda row: row.submission_id != first.pk))
 
 
-def _visible(version: Submission, viewer: Viewer) -> QuerySet[Duel]:
+def _visible(version: Submission, viewer: Viewer, until: datetime | None) -> QuerySet[Duel]:
     """Return the finished duels of a version that a person may see, without runs and without play from a position."""
     rows = Duel.objects.filter(Q(player_1=version) | Q(player_2=version), state=JobState.SUCCEEDED)
+    rows = rows if until is None else rows.filter(ended_at__lte=until)
     rows = rows.filter(void=None, run=None, opening__isnull=True).exclude(records="")
     return rows.exclude(tournament__in=withheld_from(viewer)).defer("log", "history", "verification")
 
 
-def _tournament_duels(version: Submission, viewer: Viewer) -> list[_Met]:
+def _tournament_duels(version: Submission, viewer: Viewer, until: datetime | None) -> list[_Met]:
     """Return the newest duels of a version in tournaments, newest first."""
-    rows = _visible(version, viewer).filter(tournament__isnull=False).order_by("-pk")
+    rows = _visible(version, viewer, until).filter(tournament__isnull=False).order_by("-pk")
     columns = rows.values_list("pk", "player_1", "player_2", "environment_version", "seed")
     found = []
     for key, player_1, player_2, rules, seed in columns[:MOST_LOOKED_AT]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
-from core.errors import Refused
+from core.evaluations.services import standing_return
 from core.jobs.control import job_cancel
 from core.jobs.locks import agent_lock
 from core.jobs.messages import TOURNAMENT_TASK, task_request
@@ -71,20 +71,22 @@ def participants_leave(*, tournament: Tournament, rows: Iterable[Participant]) -
 
 
 def agent_rest(*, agent: Agent, is_resting: bool) -> None:
-    """Let an agent rest, so that it takes part in nothing new, or wake it up. Raises Refused in one-seat environments.
+    """Let an agent rest, so that it takes part in nothing new and is in no list, or wake it up.
 
-    It leaves a running ladder at once, see `participants_leave`, and plays a running edition or tournament to its end.
+    It leaves a board of scores and a running ladder at once, see `participants_leave`, and plays a running edition or
+    tournament to its end.
     """
-    if agent.environment.is_scored:
-        raise Refused(f"{agent.environment} ranks agents by score. It has no duels, so its agents cannot rest.")
     with transaction.atomic():
         locked = agent_lock(agent.pk)
         if locked.is_resting != is_resting:
-            Agent.objects.filter(pk=agent.pk).update(is_resting=is_resting)
+            locked.is_resting = is_resting
+            locked.save(update_fields=["is_resting"])
             if is_resting:
                 for ladder in locked.environment.tournaments.filter(state=TournamentState.RUNNING, format=LADDER):
                     own = ladder.participants.filter(submission__agent=locked, withdrawn_at=None)
                     participants_leave(tournament=ladder, rows=own)
+            if locked.environment.is_scored:
+                standing_return(agent=locked)
             task_request("tournament", TOURNAMENT_TASK, locked.environment_id)
     agent.refresh_from_db()
 

@@ -142,7 +142,7 @@ def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | No
     if agent.is_disabled:
         return f"{agent} is disabled: {agent.disabled_reason or 'ask an organiser why'}."
     if agent.is_resting:
-        return f"{agent} is resting: let it play again on its page first."
+        return f"{agent} is hidden: show it again on its page first."
     if agent.pk in (playable_agents(tournament, [agent]) if playable is None else playable):
         return ""
     if tournament.freezes_at is not None and Submission.objects.active().filter(agent=agent).exists():

@@ -114,9 +114,9 @@ def _told(known: Sequence[PlayoutRow], record: MatchRecord, last: int) -> tuple[
     for ply in range(last + 1):
         row = next((one for one in reversed(known) if one.playout.ply <= ply), None)
         if row is None or row.share is None:
-            told.append((None, f"The first position that was played out is state {known[0].playout.ply}."))
+            told.append((None, f"The first position that was played out is the one after move {known[0].playout.ply}."))
         else:
-            where = "" if row.playout.ply == ply else f"State {row.playout.ply}: "
+            where = "" if row.playout.ply == ply else f"After move {row.playout.ply}: "
             told.append((round(100 * row.share), where + row.sentence))
     final = SHARE_OF_OUTCOME.get(record.outcome)
     if final is not None:

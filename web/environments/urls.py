@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 
 from web.api.routing import native
 from web.environments import api, folder_api
+from web.environments import cite_views as cites
 from web.environments import download_views as downloads
 from web.environments import export_views as exports
 from web.environments import static_views as statics
@@ -27,8 +28,11 @@ pages = [
     path("environments/<slug:slug>/rules.zip", downloads.rules_zip, name="rules"),
     path("environments/<slug:slug>/write/", tabs.write, name="environment_write"),
     path("environments/<slug:slug>/leaderboard.<slug:kind>", exports.leaderboard, name="leaderboard_file"),
+    path("environments/<slug:slug>/cite/", cites.cite, name="cite"),
+    path("environments/<slug:slug>/cite/results.csv", cites.cite_results, name="cite_results"),
     path("environments/<slug:slug>/agents/", uploads.agent_create, name="agent_create"),
     path("environments/<slug:slug>/check/", uploads.agent_check, name="agent_check"),
+    path("environments/<slug:slug>/check/<uuid:public_id>/", uploads.agent_check_matches, name="agent_check_matches"),
     path("environments/<slug:slug>/random-example/", uploads.agent_random, name="agent_random"),
     path(EDITION, environments.edition, name="edition"),
 ]

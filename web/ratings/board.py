@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils import timezone
 
 from core.models import Environment, Rating
-from core.ratings.board import UNRATED_SHOWN, board_rows, changes_since_yesterday, ranked, unrated_list
+from core.ratings.board import DAY, UNRATED_SHOWN, board_rows, changes_since, ranked, unrated_list
 from core.ratings.tables import own_places
 from core.tournaments.results import Viewer
 from core.tournaments.selectors import rating_pool_get
@@ -27,7 +27,7 @@ def board_table(query: QueryDict, viewer: Viewer, environment: Environment) -> d
     table = Paginator(board_rows(environment, wanted), ROWS_A_PAGE).get_page(page_number(query))
     rows = list(table.object_list)
     unrated = [] if wanted.is_filtered or table.has_next() else unrated_list(environment)
-    changes = changes_since_yesterday(environment, rows, now=timezone.now())
+    changes = changes_since(environment, rows, timezone.now() - DAY)
     return {
         "rows": current_ratings(rows, changes),
         "unrated": unrated[:UNRATED_SHOWN],
@@ -44,7 +44,7 @@ def board_table(query: QueryDict, viewer: Viewer, environment: Environment) -> d
 def board_records(environment: Environment, query: QueryDict) -> list[Row]:
     """Return all rows of the leaderboard that match the filter, with the field names of the API."""
     rows = list(board_rows(environment, TableForm(query).wanted))
-    changes = changes_since_yesterday(environment, rows, now=timezone.now())
+    changes = changes_since(environment, rows, timezone.now() - DAY)
     return [_record(row, view) for row, view in current_ratings(rows, changes)]
 
 

@@ -11,6 +11,8 @@ from django.utils import timezone
 from core.duels.featured import featured_get
 from core.models import Environment, User
 from core.notices.selectors import inbox
+from core.people.sessions import visited_before
+from core.ratings.board import DAY
 from core.submissions.examples import takes_example
 from core.submissions.overview import own_overview
 from core.tournaments.calendar import tournament_planned_list, tournament_running_list
@@ -58,7 +60,9 @@ def _own(request: HttpRequest) -> dict[str, object]:
     if not isinstance(request.user, User):
         return {"own": (), "own_notices": ()}
     unread = inbox(request.user).filter(read_at=None)
-    return {"own": own_overview(request.user, now=timezone.now()), "own_notices": unread[:NOTICES_SHOWN]}
+    since = visited_before(request)
+    own = own_overview(request.user, since=since or timezone.now() - DAY)
+    return {"own": own, "own_since": since, "own_notices": unread[:NOTICES_SHOWN]}
 
 
 def _example_environment(environments: Sequence[Environment]) -> Environment | None:

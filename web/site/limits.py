@@ -30,6 +30,7 @@ from web.site.throttling import (
     StrangerThrottle,
     Throttle,
     UploadThrottle,
+    ValidateThrottle,
 )
 from web.site.too_many import TooMany, too_many
 
@@ -56,6 +57,8 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:account_export": (ResultsThrottle,),
     "web:agent_describe": (ChangeThrottle,),
     "web:agent_create": (UploadThrottle,),
+    "web:agent_check": (ValidateThrottle,),
+    "web:agent_delete": (ChangeThrottle,),
     "web:agent_random": (UploadThrottle,),
     "web:submit": (StrangerThrottle, AccountThrottle, UploadThrottle),
     "web:submission_create": (UploadThrottle,),
@@ -106,6 +109,8 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:starter": (PackedThrottle,),
     "web:starter_kit": (PackedThrottle,),
     "web:leaderboard_file": (LeaderboardThrottle,),
+    "web:cite": (LeaderboardThrottle,),
+    "web:cite_results": (LeaderboardThrottle,),
 }
 """Limits by the name of a page's address: for posts that try or create something, and for pages that are slow to draw.
 

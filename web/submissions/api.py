@@ -25,12 +25,12 @@ from core.monitoring.metrics import BAD_FORM, upload_mode, upload_refused
 from core.ratings.opponents import record_get
 from core.submissions.descriptions import MOST_CHARACTERS, agent_describe, agent_share
 from core.submissions.services import Labels, agent_create, submission_create
-from core.submissions.tries import agents_visible
+from core.submissions.tries import agents_listed, agents_visible
 from web.api.base import Acting, Listed, Shown, checked, one, refusals
 from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import archive_upload, too_large
-from web.submissions.resting import rest
+from web.submissions.resting import remove, rest
 from web.submissions.version_api import UploadAnswer, submission_uploaded
 
 USED_UP = "Your quota of agents or storage is used up: delete a version first. See /api/v1/me/quotas/."
@@ -47,7 +47,9 @@ class AgentAnswer(serializers.Serializer[Any]):
     is_quarantined = serializers.BooleanField(
         help_text="Whether the arena paused the agent for crashing. A new version that validates brings it back."
     )
-    is_resting = serializers.BooleanField(help_text="Whether the owner lets the agent rest: it joins nothing new.")
+    is_resting = serializers.BooleanField(
+        help_text="Whether the owner has hidden the agent: it joins nothing new and is in no list."
+    )
     latest_number = serializers.IntegerField(allow_null=True, help_text="Number of the newest version.")
     created_at = serializers.DateTimeField()
 
@@ -154,6 +156,9 @@ class AgentList(VisibleAgents, Listed[Agent], Uploading):
     filterset_class = AgentFilter
     ordering_fields = ("name", "created_at")
 
+    def get_queryset(self) -> QuerySet[Agent]:
+        return agents_listed(agent_rows(), viewer_of(self.request))
+
     @extend_schema(
         request={"multipart/form-data": AgentRequest},
         responses={201: UploadAnswer, 409: OpenApiResponse(description=USED_UP)},
@@ -210,6 +215,14 @@ class AgentShown(VisibleAgents, Shown[Agent], Acting):
                 agent_share(agent=agent, shares_moves=form["shares_moves"])
         return Response(AgentAnswer(agent).data)
 
+    @extend_schema(request=None, responses={204: None, 403: OpenApiResponse(description="The agent is not yours.")})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete your agent with all its archives, unless it has rated matches or a score."""
+        account = self.account(request)
+        with refusals():
+            remove(request, account, one(agent_rows(), pk=pk), channel=AuditEntry.Channel.API)
+        return Response(status=204)
+
 
 class OpponentAnswer(serializers.Serializer[Any]):
     agent = serializers.IntegerField(source="agent.pk")
@@ -265,7 +278,7 @@ class AgentVersions(Uploading):
 
 
 class AgentRest(Acting):
-    """Let an agent rest or play again."""
+    """Hide an agent, or show it and let it play again."""
 
     tag = "agents"
     throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
@@ -274,14 +287,14 @@ class AgentRest(Acting):
         request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="The agent is not yours.")}
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Let your agent rest: it joins nothing new and leaves a running ladder at once."""
+        """Hide your agent: it joins nothing new, leaves boards and running ladders at once, and is in no list."""
         return self._answer(request, pk, is_resting=True)
 
     @extend_schema(
         request=None, responses={200: AgentAnswer, 403: OpenApiResponse(description="The agent is not yours.")}
     )
     def delete(self, request: Request, pk: int) -> Response:
-        """Let your agent play again."""
+        """Show your agent and let it play again."""
         return self._answer(request, pk, is_resting=False)
 
     def _answer(self, request: Request, pk: int, *, is_resting: bool) -> Response:

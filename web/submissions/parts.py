@@ -18,6 +18,7 @@ from core.ratings.history import rating_history
 from core.ratings.opponents import record_get
 from core.sittings.permissions import sitting_obstacle
 from core.sittings.selectors import people_record
+from core.submissions.existing import delete_obstacle
 from core.submissions.last_duels import LastDuel, edition_ratings
 from core.submissions.selectors import agent_source_visible, version_list
 from core.submissions.tries import versions_visible
@@ -42,7 +43,8 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
     is_open = agent.is_quarantined or not agent.is_disabled
     return {
         "is_owner": is_owner,
-        "may_rest": (is_owner or may(viewer, RIGHT)) and not agent.environment.is_scored,
+        "may_rest": is_owner or may(viewer, RIGHT),
+        "may_delete": is_owner and not delete_obstacle(agent),
         "takes_versions": is_owner and is_open and agent.environment.is_available,
         "can_see_source": agent_source_visible(agent, viewer),
     }

@@ -54,7 +54,7 @@ def plays_or_not(agent: Agent, playing: Submission | None, newest: Version | Non
     if not agent.owner.is_active or agent.is_disabled:
         return PlaysOrNot("Paused" if agent.is_quarantined else "Disabled", "bad", about)
     if agent.is_resting:
-        return PlaysOrNot("Resting", "calm", about)
+        return PlaysOrNot("Hidden", "calm", about)
     if playing is not None:
         verb = "is on the board" if agent.environment.is_scored else "plays"
         return PlaysOrNot(f"Version {playing.number} {verb}", "good", about)

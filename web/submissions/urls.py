@@ -19,6 +19,7 @@ pages = [
     path(AGENT, agents.agent, name="agent"),
     path(AGENT + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(AGENT + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),
+    path(AGENT + "delete/", agents.agent_delete, name="agent_delete"),
     path(AGENT + "name/", agents.agent_rename, name="agent_rename"),
     path(AGENT + "description/", agents.agent_describe, name="agent_describe"),
     path(AGENT + "versions/", agents.submission_create, name="submission_create"),

@@ -22,7 +22,7 @@ from web.site.limits import answer_refused
 from web.site.refusals import said
 from web.submissions.agent_page import agent_page
 from web.submissions.forms import archive_form
-from web.submissions.resting import rest
+from web.submissions.resting import remove, rest
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -134,8 +134,20 @@ def agent_rest(request: HttpRequest, slug: str, name: str, *, is_resting: bool) 
     assert isinstance(request.user, User)
     row = _get(slug, name)
     change = partial(rest, request, request.user, row, is_resting=is_resting, channel=AuditEntry.Channel.SITE)
-    said(request, f"{row} {'is resting' if is_resting else 'plays again'}.", change)
+    said(request, f"{row} {'is hidden' if is_resting else 'plays again'}.", change)
     return redirect("web:agent", slug, row.name)
+
+
+@require_POST
+@login_required
+def agent_delete(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Delete an agent that has no results."""
+    assert isinstance(request.user, User)
+    row = _get(slug, name)
+    said(request, f"{row} is deleted.", partial(remove, request, request.user, row, channel=AuditEntry.Channel.SITE))
+    if Agent.objects.filter(pk=row.pk).exists():
+        return redirect("web:agent", slug, row.name)
+    return redirect("web:environment", slug)
 
 
 def _get(slug: str, name: str) -> Agent:

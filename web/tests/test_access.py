@@ -148,6 +148,11 @@ GET    /environments/{slug}/agents/                                  302 302 302
 POST   /environments/{slug}/agents/                                  302 422 422 422
 GET    /environments/{slug}/check/                                  405 405 405 405
 POST   /environments/{slug}/check/                                  302 200 200 200
+GET    /environments/{slug}/check/{public_id}/                      405 405 405 405
+POST   /environments/{slug}/check/{public_id}/                      302 404 404 404
+GET    /environments/{slug}/cite/                                   302 302 302 302
+GET    /environments/{slug}/cite/?as_of=2026-05-31                  200 200 200 200
+GET    /environments/{slug}/cite/results.csv?as_of=2099-12-31       200 200 200 200
 GET    /environments/{slug}/random-example/                         302 302 302 302
 POST   /environments/{slug}/random-example/                         302 302 302 302
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200
@@ -166,6 +171,8 @@ GET    /environments/{slug}/agents/{agent}/opponents/               405 405 405 
 POST   /environments/{slug}/agents/{agent}/opponents/               302 302 403 403
 GET    /environments/{slug}/agents/{agent}/description/             405 405 405 405
 POST   /environments/{slug}/agents/{agent}/description/             302 302 403 403
+GET    /environments/{slug}/agents/{agent}/delete/                   405 405 405 405
+POST   /environments/{slug}/agents/{agent}/delete/                   302 302 403 403
 GET    /environments/{slug}/agents/{agent}/name/                    405 405 405 405
 POST   /environments/{slug}/agents/{agent}/name/                    302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302 302
@@ -378,6 +385,7 @@ GET    /api/v1/agents/                                               200 200 200
 POST   /api/v1/agents/                                               401 400 400 400
 GET    /api/v1/agents/{agent_id}/                                    200 200 200 200
 PATCH  /api/v1/agents/{agent_id}/                                   401 415 403 403
+DELETE /api/v1/agents/{agent_id}/                                   401 400 403 403
 GET    /api/v1/agents/{agent_id}/opponents/                         200 200 200 200
 GET    /api/v1/agents/{agent_id}/history/                           200 200 200 200
 GET    /api/v1/agents/{agent_id}/submissions/                        405 405 405 405

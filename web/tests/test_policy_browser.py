@@ -29,6 +29,16 @@ document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
 window.alert = () => console.error("alert was called");
 """
+RENEW = """
+async () => {
+  const one = document.querySelector("#leaderboard [id]");
+  one.style.opacity = "0.9";
+  const settled = new Promise((done) => document.addEventListener("htmx:afterSettle", done, { once: true }));
+  htmx.ajax("GET", location.pathname, { target: "#leaderboard", swap: "outerHTML" });
+  await settled;
+  return document.getElementById(one.id) !== one;
+}
+"""
 NOT_FOUND = "Failed to load resource: the server responded with a status of 40"
 """What a browser says of a page that is meant to be missing."""
 
@@ -85,6 +95,15 @@ def test_the_policy_is_seen_to_be_kept(transactional_db: None, tab: Page, troubl
     with watched(tab, "", troubles) as page:
         break_policy(page, troubles)
     assert not any("alert was called" in one for one in troubles)
+
+
+def test_a_part_that_a_script_has_styled_is_renewed_by_the_policy(stage: Stage, tab: Page, troubles: list[str]) -> None:
+    """A script may style an element; htmx must not copy its attribute into what takes its place."""
+    with watched(tab, "", troubles) as page:
+        page.goto(f"/environments/{stage.house['slug']}/")
+        assert page.evaluate(RENEW)
+        page.wait_for_timeout(50)
+    assert troubles == []
 
 
 def break_policy(page: Page, troubles: list[str]) -> None:

@@ -62,7 +62,7 @@ def test_staff_delete_versions_with_the_right_to_change_them(helper: User, versi
 def test_staff_let_agents_rest_with_the_right_to_change_them(helper: User, version: Submission) -> None:
     address, page = f"/api/v1/agents/{version.agent.pk}/rest/", "/environments/tic-tac-toe/agents/anna/"
     assert logged_in(helper).put(address).status_code == 403
-    assert "Take out of play" not in logged_in(helper).get(page).content.decode()
+    assert "Hide and take out of play" not in logged_in(helper).get(page).content.decode()
     assert granted(helper, "change_agent").put(address).status_code == 200
     assert AuditEntry.objects.get(action="let_rest").operator == "helper"
 

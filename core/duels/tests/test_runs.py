@@ -137,7 +137,7 @@ REFUSALS = {
     "elsewhere": "plays",
     "of others": "None of these agents is yours",
     "old of another": "only the active version",
-    "rests": "is resting",
+    "rests": "is hidden",
     "unrated": "no rating yet",
     "not built": "not built and validated",
 }

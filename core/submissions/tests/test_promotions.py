@@ -279,7 +279,7 @@ def test_the_owner_chooses_which_version_plays(agent: Agent) -> None:
     assert promotion.verdict.endswith("Its owner let it play.")
     submission_activate(submission=versions[0])
     assert playing(agent) == 1
-    with pytest.raises(Refused, match="whole agent rest"):
+    with pytest.raises(Refused, match="hide the whole agent"):
         submission_bench(submission=versions[0])
     submission_activate(submission=versions[1])
     submission_bench(submission=versions[1])

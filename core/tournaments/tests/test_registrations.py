@@ -176,7 +176,7 @@ def test_only_those_whom_it_is_for_register(
     [
         ({"is_disabled": True, "disabled_reason": "It spammed."}, "anna is disabled: It spammed."),
         ({"is_disabled": True, "quarantined_at": timezone.now(), "quarantined_number": 1}, "paused because it crashed"),
-        ({"is_resting": True}, "anna is resting: let it play again on its page first."),
+        ({"is_resting": True}, "anna is hidden: show it again on its page first."),
     ],
 )
 def test_agents_that_do_not_play_cannot_register(

@@ -44,14 +44,14 @@ def _evaluate(submission: Submission, answer: OrganiserAnswer) -> str:
 
 def _let_rest(agent: Agent, answer: OrganiserAnswer) -> str:
     if agent.is_resting:
-        raise Refused("The agent is resting already.")
+        raise Refused("The agent is hidden already.")
     agent_rest(agent=agent, is_resting=True)
-    return "is resting and takes part in nothing new."
+    return "is hidden and takes part in nothing new."
 
 
 def _let_play(agent: Agent, answer: OrganiserAnswer) -> str:
     if not agent.is_resting:
-        raise Refused("The agent is not resting.")
+        raise Refused("The agent is not hidden.")
     agent_rest(agent=agent, is_resting=False)
     return "is playing again."
 
@@ -106,15 +106,15 @@ BUILD_NEWEST = OrganiserAction(
 )
 LET_REST = OrganiserAction(
     name="let_rest",
-    label="Let it rest: it takes part in nothing new",
-    button="Let it rest",
+    label="Hide: it takes part in nothing new and is in no list",
+    button="Hide",
     do=_let_rest,
-    fits=lambda agent: not agent.is_resting and not agent.environment.is_scored,
+    fits=lambda agent: not agent.is_resting,
 )
 LET_PLAY = OrganiserAction(
     name="let_play",
-    label="Let it play again",
-    button="Let it play",
+    label="Show it and let it play again",
+    button="Show again",
     do=_let_play,
     fits=lambda agent: agent.is_resting,
 )

@@ -122,14 +122,14 @@ def test_an_agent_is_disabled_with_a_reason_that_its_owner_reads(stage: Stage, c
         agent.refresh_from_db()
         assert agent.is_resting is rests
         again = olga.post(act("agent", agent, name), follow=True).content.decode()
-        assert ("The agent is resting already." if rests else "The agent is not resting.") in again
+        assert ("The agent is hidden already." if rests else "The agent is not hidden.") in again
         agent.refresh_from_db()
         assert agent.is_resting is rests
 
 
 def test_what_was_done_to_an_agent_is_one_plain_sentence(stage: Stage, cast: Cast, visit: As) -> None:
     agent, olga = stage.anna.agent, visit(cast.olga)
-    for name, said in (("let_rest", "is resting and takes part in nothing new."), ("let_play", "is playing again.")):
+    for name, said in (("let_rest", "is hidden and takes part in nothing new."), ("let_play", "is playing again.")):
         assert f"{agent} {said}" in olga.post(act("agent", agent, name), follow=True).content.decode()
 
 

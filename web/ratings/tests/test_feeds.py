@@ -73,3 +73,17 @@ def test_a_feed_tells_nothing_of_failed_tries(client: Client, cast: Cast, enviro
 def test_pages_name_their_feed(client: Client, cup: Tournament) -> None:
     assert f'href="{GAME}"' in client.get("/environments/tic-tac-toe/").content.decode()
     assert f'href="{ANNA}"' in client.get("/environments/tic-tac-toe/agents/anna/").content.decode()
+
+
+def test_a_feed_of_a_board_of_scores_has_the_scores_that_led_it(client: Client, cast: Cast) -> None:
+    task = factories.task()
+    versions = {name: factories.ready(factories.agent(cast.alice, task, name)) for name in ("first", "worse", "better")}
+    for hour, (name, score) in enumerate((("first", 10.0), ("worse", 5.0), ("better", 20.0))):
+        factories.evaluation(versions[name], scores=[score] * 4, ended_at=START + timedelta(hours=hour))
+    address = f"/environments/{task.slug}"
+    shown = titles(client, f"{address}/feed.atom")
+    assert [line for line in shown if "leads" in line] == ["better leads CartPole: 20", "first leads CartPole: 10"]
+    assert "worse is new in CartPole" in shown
+    own = titles(client, f"{address}/agents/worse/feed.atom")
+    assert [line for line in own if "scored" in line] == ["worse v1 scored 5"]
+    assert f'href="{address}/feed.atom"' in client.get(f"{address}/").content.decode()

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
@@ -173,3 +176,23 @@ def test_who_comes_back_finds_own_agents_with_rank_results_and_the_next_one_abov
     stranger = visit(None).get("/").content.decode()
     assert "Let your agents play." in stranger
     assert "Your agents" not in stranger
+
+
+def test_the_home_page_says_how_a_rating_moved_since_the_last_visit(cast: Cast, visit: As) -> None:
+    row = factories.ready(factories.agent(cast.alice, factories.environment(), "anna"))
+    factories.rating(row, 1600)
+    now = timezone.now()
+    for hours, value in ((72, 1400), (30, 1550), (1, 1590)):
+        factories.rating_point(row, now - timedelta(hours=hours), value)
+    client = visit(cast.alice)
+    assert "+50 since yesterday" in told(client)
+    session = client.session
+    session["seen_at"] = int((now - timedelta(hours=48)).timestamp())
+    session.save()
+    assert "+200 since your last visit" in told(client)
+    # Pages of one visit have the same beginning.
+    assert "+200 since your last visit" in told(client)
+
+
+def told(client: Client) -> str:
+    return " ".join(client.get("/").content.decode().replace("(", "").split())

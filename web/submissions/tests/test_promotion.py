@@ -115,7 +115,7 @@ def test_the_owner_is_asked_where_the_test_came_to_no_decision(new: Submission, 
     assert "Version 2 is benched." in post(owner, new, "bench")
     assert "It has since been benched." in page(owner, new)
     first = Submission.objects.get(number=1)
-    assert "let the whole agent rest" in post(owner, first, "bench")
+    assert "hide the whole agent" in post(owner, first, "bench")
 
 
 @pytest.mark.slow

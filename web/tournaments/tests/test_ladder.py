@@ -123,25 +123,19 @@ def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(
 def test_an_owner_lets_an_agent_rest_and_play_again(client: Client, cast: Cast, environment: Environment) -> None:
     anna = factories.ready(factories.agent(cast.alice, environment, "anna"))
     page = reverse("web:agent", args=[environment.slug, "anna"])
-    assert "Take out of play" not in text(client, page)
+    assert "Hide and take out of play" not in text(client, page)
     client.force_login(cast.alice)
-    assert "Take out of play" in text(client, page)
+    assert "Hide and take out of play" in text(client, page)
     said = client.post(reverse("web:agent_rest", args=[environment.slug, "anna"]), follow=True).content.decode()
-    assert "anna is resting." in said
-    assert "Bring back into play" in said
+    assert "anna is hidden." in said
+    assert "Show again" in said
     # What it could do stands there no more, but what would help.
-    assert '<span class="badge badge-calm">Resting</span>' in said
-    assert "anna is resting: let it play again first." in said
+    assert '<span class="badge badge-calm">Hidden</span>' in said
+    assert "anna is hidden: show it again first." in said
     anna.agent.refresh_from_db()
     assert anna.agent.is_resting
     assert client.delete(f"/api/v1/agents/{anna.agent.pk}/rest/").json()["is_resting"] is False
     assert client.put(f"/api/v1/agents/{anna.agent.pk}/rest/").json()["is_resting"] is True
-    # Where agents are ranked by score there is nothing to rest from.
-    task = factories.task()
-    factories.agent(cast.alice, task, "lander")
-    assert "Take out of play" not in text(client, reverse("web:agent", args=[task.slug, "lander"]))
-    refused = client.post(reverse("web:agent_rest", args=[task.slug, "lander"]), follow=True)
-    assert "It has no duels, so its agents cannot rest." in refused.content.decode()
 
 
 def test_the_range_of_ranks_beside_a_row_says_that_it_counts_all_rated_agents(
