@@ -155,8 +155,10 @@ def choose_pairs(
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a candidate has played against another one: duels, also those whose results are missing, and its share of
-    the matches, 0 to 1, or None without a result."""
+    """A candidate's duels against another one, also those whose results are missing.
+
+    share: its share of their matches, 0 to 1; None without a result.
+    """
 
     duel_count: int
     share: float | None = None

@@ -1,4 +1,4 @@
-"""Whether the database has the tables and columns that this version of the arena works with."""
+"""Compares the tables and columns of the database with those that this version of the arena works with."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def tournament_progress(tournament: Tournament) -> EditionProgress:
     """The progress of a tournament's duels; for organisers' tournaments without struck and cancelled ones."""
     if tournament.is_automatic:
         found = _progress(tournament.duels)
-        # Of chosen duels more are to come, as long as it runs.
+        # While it runs, further duels are still to be chosen.
         planned = tournament.settings.get("planned_duels", 0) if tournament.state == TournamentState.RUNNING else 0
         return replace(found, total=max(found.total, planned))
     return _progress(tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED))

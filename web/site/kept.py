@@ -107,7 +107,7 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
     if len(response.content) > LARGEST_BYTES:
         return NOT_KEPT
     tag = f'"{sha256(response.content).hexdigest()[:32]}"'
-    # A browser asks again each time, as what is shown may have changed; nginx, which many share, after a second.
+    # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
     return KeptAnswer(kept, zlib.compress(response.content, 1), tag)
