@@ -210,7 +210,7 @@ def test_a_long_match_of_two_moves_a_step_plays_in_about_a_minute(
 
 
 def test_the_analysis_follows_the_state_in_view_and_leads_to_others(page: Page, stage: Stage) -> None:
-    analysis_request(user=stage.anna.agent.owner, duel=stage.duel, number=1)
+    analysis_request(user=stage.anna.agent.owner, played=stage.duel, number=1)
     assert step("duel") is Performed.DONE
     last = watch(page, stage)
     remark, here = page.locator("#remark"), page.locator("#analysis .here")
