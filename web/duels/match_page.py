@@ -58,12 +58,14 @@ def viewer(
 
 def _states_shown(request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, context: Context) -> Context:
     """Return the states of a match and what stands around them. Raises NotStored."""
-    is_sitting, is_duel = "sitting" in context, isinstance(job, Duel)
-    states, position = _states_and_position(request, job, record, names, is_own=context.get("is_own", False))
+    is_sitting, is_own, is_duel = "sitting" in context, context.get("is_own", False), isinstance(job, Duel)
+    states, position = _states_and_position(request, job, record, names, is_own=is_own)
     may_play_out = is_duel and bool(context.get("go_on_url"))
     values = valued(job, record, names, position, last=len(states) - 1, may_play_out=may_play_out)
     return {
         **_at(states, position),
+        # A person has just seen their own match, and an address with a state shows that state.
+        "plays": not is_own and "ply" not in request.GET and position < len(states) - 1,
         **values,
         **timed(states, names, position, person=PERSON if is_sitting else None, marks=values.get("marks", {})),
         **printed(job, record.number, states, names, position, viewer_of(request)),
