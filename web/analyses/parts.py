@@ -12,6 +12,7 @@ from arena_kit.analysis.mistakes import Mistake
 from arena_kit.analysis.positions import Position
 from arena_kit.analysis.sentences import Remark, Story, story
 from arena_kit.environment.records import MatchRecord
+from arena_kit.environment.replay_file.facts import YOU
 from core.duels.analyses import analysis_get, is_analysable, positions_get
 from core.duels.replays import Names
 from core.duels.selectors import match_get, spec_get
@@ -48,14 +49,14 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The worst moves of a player that lost."""
+    """The worst moves of a player that lost. title: says whose they are."""
 
-    name: str
+    title: str
     remarks: tuple[Remark, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MistakeMark:
     """The mark of a move that gave something away. sign: as in notes of chess. word: what it gave away."""
 
     ply: int
@@ -83,7 +84,7 @@ class AnalysisView:
         return [(share, remark.sentence) for share, remark in zip(self.shares, self.story.remarks, strict=True)]
 
     @property
-    def marks(self) -> dict[int, Mark]:
+    def marks(self) -> dict[int, MistakeMark]:
         """The marks of the moves that gave something away, by ply."""
         remarks = () if self.story is None else self.story.turning_points
         return {one.ply: _mark(one.mistake) for one in remarks if one.mistake is not None}
@@ -131,10 +132,10 @@ def _shares(values: Sequence[int | None]) -> tuple[int | None, ...]:
     return tuple(None if value is None else 50 + 50 * value for value in values)
 
 
-def _mark(mistake: Mistake) -> Mark:
+def _mark(mistake: Mistake) -> MistakeMark:
     if mistake.loss > 1:
-        return Mark(mistake.ply, "??", "turned a win into a loss")
-    return Mark(mistake.ply, "?", "gave the win away" if mistake.before > 0 else "gave the draw away")
+        return MistakeMark(mistake.ply, "??", "turned a win into a loss")
+    return MistakeMark(mistake.ply, "?", "gave the win away" if mistake.before > 0 else "gave the draw away")
 
 
 def _graph(values: Sequence[int | None], told: Story) -> Graph:
@@ -160,4 +161,6 @@ def _losses(record: MatchRecord, positions: Sequence[Position], told: Story, nam
     if not final or positions[-1].to_move is not None:
         return None
     loser = 1 if final > 0 else 0
-    return Losses(names[record.seats[loser]], told.worst[loser]) if told.worst[loser] else None
+    name = names[record.seats[loser]]
+    title = "Your worst moves" if name == YOU else f"The worst moves of {name}"
+    return Losses(title, told.worst[loser]) if told.worst[loser] else None

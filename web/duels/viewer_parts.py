@@ -12,7 +12,7 @@ from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.views import FrameView
 from core.duels.replays import Names
 from core.models import Duel, PlayedJob, Sitting, User
-from web.analyses.parts import Mark, analysis_view
+from web.analyses.parts import MistakeMark, analysis_view
 from web.analyses.playout_parts import playouts_view
 from web.duels.output_parts import output_view
 from web.duels.time_parts import times_view
@@ -54,7 +54,7 @@ def valued(
 
 
 def timed(
-    states: list[FrameView], names: Names, position: int, *, person: int | None, marks: Mapping[int, Mark]
+    states: list[FrameView], names: Names, position: int, *, person: int | None, marks: Mapping[int, MistakeMark]
 ) -> Context:
     """Return the moves of a match, with the time and the mark of each. person: the player who is one, if any."""
     times = times_view(states, names, person=person)

@@ -12,11 +12,7 @@ from django.urls import reverse
 from arena_kit.environment.record_archive import MatchSummary
 from core.duels.highlights import highlights_beside
 from core.duels.replays import duel_names, validation_names
-from core.duels.selectors import (
-    NotStored,
-    match_get,
-    match_groups,
-)
+from core.duels.selectors import NotStored, match_get, match_groups
 from core.jobs.waits import wait_of
 from core.tournaments.results import duel_visible
 from core.watching.selectors import index_get, match_shown
@@ -52,11 +48,8 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
         context["missing"] = str(missing)
     if not row.is_over:
         context |= {"board": board_part(row), "events": events_address(f"duels/{row.pk}")}
-    context |= {
-        "won": won_so_far(row, index),
-        "course": course_of(row, duel_names(row), index),
-        "shares": seat_shares(index, duel_names(row)),
-    }
+    context |= {"won": won_so_far(row, index), "shares": seat_shares(index, duel_names(row))}
+    context["course"] = course_of(row, duel_names(row), index)
     part = request.headers.get("HX-Target") == "duel"
     return render(request, "web/duels/body.html" if part else "web/duels/duel.html", context)
 
