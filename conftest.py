@@ -19,7 +19,7 @@ import hypothesis
 import pytest
 import time_machine
 from django.conf import settings
-from django.core.cache import cache as django_cache
+from django.core.cache import caches
 from django.test import TransactionTestCase, override_settings
 from hypothesis.internal.conjecture import providers
 from pytest_django import DjangoDbBlocker
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _open_browsers: list[Browser] = []
 _until_no_browser = ExitStack()
+IN_MEMORY = "django.core.cache.backends.locmem.LocMemCache"
 pytest_plugins = ["tests.beginning", "tests.selection", "tests.worlds"]
 # A busy machine is not a failure: nothing here is judged by the clock.
 hypothesis.settings.register_profile("arena", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -103,7 +104,7 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PLAYER_IMAGE_PREFIX=images,
         STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
         WHITENOISE_AUTOREFRESH=True,
-        CACHES={"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}},
+        CACHES={name: {"BACKEND": IN_MEMORY, "LOCATION": name} for name in ("default", "answers")},
         # Tests upload more in a second than a person in a day.
         QUOTAS=dict.fromkeys(settings.QUOTAS, 0),
         QUOTAS_ANONYMOUS=dict.fromkeys(settings.QUOTAS_ANONYMOUS, 0),
@@ -130,10 +131,16 @@ def tests_have_time() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def as_if_just_started() -> Iterator[None]:
-    """Let no test meet what another has left in memory. One fixture, as each costs all tests a second together."""
+def as_if_just_started(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let no test meet what another has left in memory. One fixture, as each costs all tests a second together.
+
+    Tests see what they have changed at once: pages are kept for strangers only in a browser, and for those that ask.
+    """
     # Rows of two tests may have the same ids: no test is given an answer about another's.
-    django_cache.clear()
+    for name in settings.CACHES:
+        caches[name].clear()
+    if (kept := sys.modules.get("web.site.kept")) is not None:
+        vars(kept)["is_on"] = not {"live_server", "kept_answers"}.isdisjoint(request.fixturenames)
     # A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good.
     if (worker := sys.modules.get("core.jobs.worker")) is not None:
         vars(worker)["_trouble"] = None
@@ -143,6 +150,11 @@ def as_if_just_started() -> Iterator[None]:
         from tests.workplaces import leave_workplace  # late: most tests never load the runner
 
         leave_workplace()
+
+
+@pytest.fixture
+def kept_answers() -> None:
+    """Answer strangers from what is kept, as the site does."""
 
 
 @pytest.fixture

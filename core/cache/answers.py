@@ -1,4 +1,4 @@
-"""Answers that are cached for a second. The database stays the truth."""
+"""Answers that are kept for a while, so that being looked at costs little. The database stays the truth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
-from django.core.cache import cache
+from django.core.cache import caches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,46 +19,63 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 FRESH_SECONDS = 1.0
-"""Maximum age of an answer."""
-RENEW_SECONDS = 0.75
-"""Age from which one caller computes the answer anew, while the others still take the old one."""
-KEPT_SECONDS = FRESH_SECONDS
-"""Time after which the cache itself drops an answer, even if the clocks of two hosts differ."""
-PATIENCE_SECONDS = 1.0
-"""How long a thread waits for another thread's answer before it computes its own."""
+"""Maximum age of an answer whose caller names no other."""
+LATE_SECONDS = 10.0
+"""How long an answer that is not fresh is kept: callers take it while another one computes the next."""
+PATIENCE_SECONDS = 5.0
+"""How long a thread waits for the first answer of another thread before it computes its own."""
+LONGEST_SECONDS = 60.0
+"""Time after which a caller that computes an answer counts as gone, and another one computes it."""
 
 _locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 _locks_lock = threading.Lock()
 
 
-def cached(key: str, kind: Any, compute: Callable[[], Answer], *, clock: Callable[[], float] = time.time) -> Answer:
-    """Return what `compute` returned for this key within the last second, or call it now.
+def cached(
+    key: str,
+    kind: Any,
+    compute: Callable[[], Answer],
+    *,
+    version: str = "",
+    seconds: float = FRESH_SECONDS,
+    clock: Callable[[], float] = time.time,
+) -> Answer:
+    """Return what `compute` returned for this key and version within the last seconds, or call it now.
 
     kind: the type of the answer, for msgspec: the cache holds data and never objects that could run code.
+    version: of what the answer shows; an answer of another version is not fresh.
+    seconds: age up to which an answer is fresh. It counts from the end of its computation, and is at least as long as
+    that took, so that a slow answer is not computed all the time.
 
-    The life is this short, and there is no invalidation, because a result can be written by any process, by hand or by
-    a restored backup, and a message about it can be lost. An answer that is trusted for one second needs no message.
-    Its age counts from before it was computed, so it never hides what was committed more than a second ago. An empty
-    or failed cache costs computing time and never makes an answer wrong.
+    One caller at a time computes an answer that is not fresh any more, through a key that all processes share; the
+    others take the last one meanwhile. It is dropped when it has not been fresh for LATE_SECONDS. Without any answer
+    the threads of a process wait for the first of them, so each process computes once. What `compute` raises is raised
+    here, and nothing is kept.
 
-    One caller computes at a time: shortly before an answer expires the first caller renews it, through a key that all
-    processes share, and the others take the old answer. Without an old answer the threads of a process wait for the
-    first of them, so each process computes once. `compute` must not call `cached`.
+    An empty or failed cache costs computing time and never makes an answer wrong. `compute` must not call `cached` with
+    the same key.
 
-    clock: seconds, the same on all hosts; if one is late, the cache itself still drops answers after a second.
+    clock: seconds, the same on all hosts; an answer from the future is not fresh.
     """
     kept = _read(key, kind)
-    if kept is not None and _is_fresh(kept, clock()) and not _is_to_renew(key, kept, clock()):
+    if kept is not None and (_is_fresh(kept, version, seconds, clock()) or not _is_first(key)):
         old: Answer = kept.answer
         return old
-    with _lock_of(key):
-        newer = _read(key, kind)
-        if newer is not None and _is_fresh(newer, clock()) and (kept is None or newer.begun != kept.begun):
-            answer: Answer = newer.answer
+    try:
+        with _lock_of(key):
+            newer = _read(key, kind)
+            if newer is not None and _is_fresh(newer, version, seconds, clock()):
+                answer: Answer = newer.answer
+                return answer
+            begun = clock()
+            answer = compute()
+            ended = clock()
+            took = max(0.0, ended - begun)
+            data = msgspec.msgpack.encode((ended, took, version, answer))
+            caches["answers"].set(key, data, timeout=max(seconds, took) + LATE_SECONDS)
             return answer
-        begun, answer = clock(), compute()
-        cache.set(key, msgspec.msgpack.encode((begun, answer)), timeout=KEPT_SECONDS)
-        return answer
+    finally:
+        caches["answers"].delete(f"{key}:computed")
 
 
 def count_key(scope: str, who: str) -> str:
@@ -70,30 +87,30 @@ def count_key(scope: str, who: str) -> str:
 
 
 class _Kept(NamedTuple):
-    """An answer and the time at which its computation began."""
+    """An answer, when its computation ended, how many seconds that took, and the version of what it shows."""
 
-    begun: float
+    ended: float
+    took: float
+    version: str
     answer: Any
 
 
 def _read(key: str, kind: Any) -> _Kept | None:
     """Return a kept answer; None without one, or for one that another version of the arena has written."""
-    data = cache.get(key)
+    data = caches["answers"].get(key)
     try:
-        return None if data is None else _Kept(*msgspec.msgpack.decode(data, type=tuple[float, kind]))
+        return None if data is None else _Kept(*msgspec.msgpack.decode(data, type=tuple[float, float, str, kind]))
     except (msgspec.DecodeError, TypeError):
         return None
 
 
-def _is_fresh(kept: _Kept, now: float) -> bool:
-    return 0 <= now - kept.begun < FRESH_SECONDS
+def _is_fresh(kept: _Kept, version: str, seconds: float, now: float) -> bool:
+    return kept.version == version and 0 <= now - kept.ended < max(seconds, kept.took)
 
 
-def _is_to_renew(key: str, kept: _Kept, now: float) -> bool:
-    """Return whether this caller renews an answer: the first caller that finds it old enough does."""
-    if now - kept.begun < RENEW_SECONDS:
-        return False
-    return cache.add(f"{key}:renewed:{kept.begun}", True, timeout=KEPT_SECONDS)
+def _is_first(key: str) -> bool:
+    """Return whether this caller computes the next answer: the first one that finds the last one old does."""
+    return caches["answers"].add(f"{key}:computed", True, timeout=LONGEST_SECONDS)
 
 
 @contextmanager

@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "web.site.observing.Observed",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "web.site.kept.KeptAnswers",
     "csp.middleware.CSPMiddleware",
     "web.site.middleware.SitePages",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -60,15 +60,17 @@ STORAGES: dict[str, Any] = {
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
+IN_REDIS: dict[str, Any] = {
+    "BACKEND": "core.cache.redis.SteadyRedisCache",
+    "LOCATION": REDIS_URL,
+    # Values of before 0.1.0 were pickles, some without an end.
+    "KEY_PREFIX": "arena",
+    # Cached answers can be computed again in less time than a slow cache would take.
+    "OPTIONS": {"socket_timeout": 0.25, "socket_connect_timeout": 0.25},
+}
+IN_MEMORY = "django.core.cache.backends.locmem.LocMemCache"
+# Apart in memory, where the number of entries is bounded: pages must not displace the counters of limits.
 CACHES: dict[str, Any] = {
-    "default": {
-        "BACKEND": "core.cache.redis.SteadyRedisCache",
-        "LOCATION": REDIS_URL,
-        # Values of before 0.1.0 were pickles, some without an end.
-        "KEY_PREFIX": "arena",
-        # Cached answers can be computed again in less time than a slow cache would take.
-        "OPTIONS": {"socket_timeout": 0.25, "socket_connect_timeout": 0.25},
-    }
-    if REDIS_URL
-    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    "default": IN_REDIS if REDIS_URL else {"BACKEND": IN_MEMORY},
+    "answers": IN_REDIS if REDIS_URL else {"BACKEND": IN_MEMORY, "LOCATION": "answers"},
 }

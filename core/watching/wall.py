@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Q, QuerySet
 
 from core.jobs.states import OPEN
-from core.models import LADDER, Audience, Duel, JobState, Tournament, TournamentState
+from core.models import LADDER, Audience, Duel, JobState, Participant, Tournament, TournamentState
 from core.watching.services import why_not_live
 
 FOLLOWED = (
@@ -58,7 +57,7 @@ class Wall:
 
 
 def wall_get() -> Wall:
-    """Return what everyone may see of what is played now. Three queries."""
+    """Return what everyone may see of what is played now. Five queries."""
     running = running_duels()
     featured = next((duel for duel in running if not why_not_live(duel)), None)
     return Wall(_tournaments(), running, _results(), featured)
@@ -89,16 +88,13 @@ def _results() -> list[Duel]:
 
 
 def _tournaments() -> list[WallTournament]:
-    counted = Q(tournament=OuterRef("pk"), tournament__results=Audience.PUBLIC) & ~Q(tournament__format=LADDER)
-    duels = Duel.objects.filter(counted).order_by().values("tournament").annotate(count=Count("pk")).values("count")
-    over = duels.exclude(state__in=OPEN)
+    counted = Q(tournament__results=Audience.PUBLIC) & ~Q(tournament__format=LADDER)
     rows = Tournament.objects.filter(state=TournamentState.RUNNING, environment__is_active=True)
-    rows = rows.select_related("environment").annotate(
-        taking_part=Count("participants"),
-        duel_count=Coalesce(Subquery(duels), 0),
-        over_count=Coalesce(Subquery(over), 0),
-    )
-    return [
-        WallTournament(row, row.taking_part, row.duel_count, row.over_count)
-        for row in rows.order_by("environment__name", "-edition")[:MOST_TOURNAMENTS]
-    ]
+    shown = list(rows.select_related("environment").order_by("environment__name", "-edition")[:MOST_TOURNAMENTS])
+    # Each counted by itself: a query of all three would count the duels again for each participant.
+    taking_part = Participant.objects.filter(tournament__in=shown).values_list("tournament").annotate(Count("pk"))
+    duels = Duel.objects.filter(counted, tournament__in=shown).values_list("tournament")
+    participants = dict(taking_part.order_by())
+    counts = duels.order_by().annotate(count=Count("pk"), over=Count("pk", filter=~Q(state__in=OPEN)))
+    played = {key: tuple(found) for key, *found in counts}
+    return [WallTournament(row, participants.get(row.pk, 0), *played.get(row.pk, (0, 0))) for row in shown]

@@ -1,4 +1,4 @@
-"""Answers kept for a second, with a Redis that may be slow, flushed or gone."""
+"""Answers kept for a while, with a Redis that may be slow, flushed or gone."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ UNUSED = "redis://127.0.0.1:1/0"
 """An address on which no server listens."""
 SHORT = {"socket_timeout": 0.05, "socket_connect_timeout": 0.05}
 LONG = {"socket_timeout": 60.0, "socket_connect_timeout": 60.0}
-KEPT_SECONDS = core.cache.answers.KEPT_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def no_real_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that stands still for a second must not change what the tests' own clock decides."""
-    monkeypatch.setattr(core.cache.answers, "KEPT_SECONDS", 600)
+    monkeypatch.setattr(core.cache.answers, "LATE_SECONDS", 600)
     monkeypatch.setattr(core.cache.answers, "PATIENCE_SECONDS", 600)
 
 
@@ -54,15 +53,15 @@ def ask(clock: Clock, asked: list[int]) -> Callable[[], int]:
     return lambda: cached("number", Any, compute, clock=clock)
 
 
-def test_an_answer_is_kept_and_never_for_more_than_a_second(ask: Callable[[], int], clock: Clock) -> None:
+def test_an_answer_is_fresh_for_a_second(ask: Callable[[], int], clock: Clock) -> None:
     assert ask() == 1
-    clock.now += 0.74
+    clock.now += 0.99
     assert ask() == 1
-    clock.now += 0.26
+    clock.now += 0.01
     assert ask() == 2
 
 
-def test_the_first_who_finds_an_old_answer_renews_it_and_others_take_it_meanwhile(clock: Clock) -> None:
+def test_the_first_who_finds_an_old_answer_computes_the_next_and_others_take_the_old_meanwhile(clock: Clock) -> None:
     others: list[str] = []
 
     def renew() -> str:
@@ -70,20 +69,56 @@ def test_the_first_who_finds_an_old_answer_renews_it_and_others_take_it_meanwhil
         return "new"
 
     cached("key", Any, lambda: "old", clock=clock)
-    clock.now += 0.9
+    clock.now += 5
     assert cached("key", Any, renew, clock=clock) == "new"
     assert others == ["old"] * 3
     assert cached("key", Any, lambda: "computed twice", clock=clock) == "new"
 
 
-def test_the_age_counts_from_before_the_answer_was_computed(clock: Clock) -> None:
+def test_the_age_counts_from_the_end_of_the_computation_and_may_reach_what_that_took(clock: Clock) -> None:
     def slowly() -> str:
-        clock.now += 0.6
+        clock.now += 3
         return "slow"
 
     cached("key", Any, slowly, clock=clock)
-    clock.now += 0.4
+    clock.now += 2.9
+    assert cached("key", Any, lambda: "new", clock=clock) == "slow"
+    clock.now += 0.1
     assert cached("key", Any, lambda: "new", clock=clock) == "new"
+
+
+def test_an_answer_of_another_version_is_computed_again_at_once(clock: Clock) -> None:
+    def asked(version: str, answer: str) -> str:
+        return cached("key", str, lambda: answer, version=version, seconds=60, clock=clock)
+
+    assert asked("1", "first") == "first"
+    clock.now += 59
+    assert asked("1", "second") == "first"
+    assert asked("2", "second") == "second"
+    clock.now += 60
+    assert asked("2", "third") == "third"
+
+
+def test_a_hundred_callers_of_a_slow_part_have_the_last_answer_while_one_computes(clock: Clock) -> None:
+    begun, go_on, computed = threading.Event(), threading.Event(), []
+
+    def slowly() -> str:
+        computed.append(threading.get_ident())
+        begun.set()
+        assert go_on.wait(30)
+        return "new"
+
+    cached("key", str, lambda: "old", clock=clock)
+    clock.now += 3
+    with ThreadPoolExecutor(101) as threads:
+        first = threads.submit(cached, "key", str, slowly, clock=clock)
+        assert begun.wait(30)
+        # All of them have their answers before the one that computes has its own.
+        others = [threads.submit(cached, "key", str, slowly, clock=clock) for _ in range(100)]
+        assert [future.result(30) for future in others] == ["old"] * 100
+        go_on.set()
+        assert first.result(30) == "new"
+    assert len(computed) == 1
 
 
 def test_an_answer_from_the_future_of_a_late_clock_is_not_taken(ask: Callable[[], int], clock: Clock) -> None:
@@ -170,9 +205,8 @@ def use(settings: Settings, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Ca
     monkeypatch.setattr(SteadyRedisCache, "outage", Outage(clock))
 
     def use(server: str, options: dict[str, float] = LONG) -> None:
-        settings.CACHES = {
-            "default": {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
-        }
+        one = {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
+        settings.CACHES = {"default": one, "answers": one}
         SteadyRedisCache(server, {}).own.clear()
 
     return use
@@ -299,24 +333,22 @@ def test_processes_share_what_is_in_redis_and_take_turns(
     other = SteadyRedisCache(redis_url, {})
     other.delete("shared")
     cached("shared", Any, lambda: "first", clock=clock)
-    assert msgspec.msgpack.decode(other.get("shared"))[1] == "first"
+    assert msgspec.msgpack.decode(other.get("shared"))[-1] == "first"
 
-    clock.now += 0.8
-    # Another process has begun to renew it.
-    renewed = f"shared:renewed:{clock.now - 0.8}"
-    assert other.add(renewed, True, timeout=600)
+    clock.now += 1
+    # Another process computes the next one.
+    assert other.add("shared:computed", True, timeout=600)
     assert cached("shared", Any, lambda: "second", clock=clock) == "first"
-    clock.now += 0.2
+    other.delete("shared:computed")
     assert cached("shared", Any, lambda: "second", clock=clock) == "second"
-    other.delete_many(["shared", renewed])
+    other.delete("shared")
 
 
 @pytest.mark.redis
 def test_redis_itself_drops_an_answer(use: Callable[..., None], clock: Clock, redis_url: str) -> None:
     """Whatever the clocks of two hosts say."""
-    assert KEPT_SECONDS == core.cache.answers.FRESH_SECONDS
     use(redis_url)
     cached("dropped", Any, lambda: 1, clock=clock)
     client = SteadyRedisCache(redis_url, {}).shared._cache.get_client()
-    assert 0 < client.pttl(":1:dropped") <= 600_000
+    assert 0 < client.pttl(":1:dropped") <= 601_000
     cache.delete("dropped")

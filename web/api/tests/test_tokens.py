@@ -189,7 +189,8 @@ def test_a_redis_that_is_down_stops_no_request(
 ) -> None:
     rates(monkeypatch, stranger="2/minute")
     monkeypatch.setattr("core.cache.redis.SteadyRedisCache.outage", Outage())
-    settings.CACHES = {"default": {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": "redis://127.0.0.1:1/0"}}
+    down = {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = {"default": down, "answers": down}
     assert [client.get("/api/v1/agents/").status_code for _ in range(3)] == [200, 200, 429]
 
 

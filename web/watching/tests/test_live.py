@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.core.cache import cache, caches
 from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
@@ -152,6 +152,7 @@ def test_pages_name_a_stream_only_where_a_process_serves_it(client: Client, duel
     settings.EVENTS_URL = ""
     assert "data-events" not in text(client, "/live/")
     settings.EVENTS_URL = "http://127.0.0.1:8001/events"
+    caches["answers"].clear()
     assert 'data-events="http://127.0.0.1:8001/events/wall"' in text(client, "/live/")
     assert f'data-events="http://127.0.0.1:8001/events/duels/{duel.pk}"' in text(client, f"/duels/{duel.pk}/")
 

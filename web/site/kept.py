@@ -1,0 +1,146 @@
+"""Middleware that keeps answers to strangers, who all see the same, for as long as the version of what they show."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import Resolver404, ResolverMatch, resolve
+from django.utils.cache import get_conditional_response
+
+from core.cache.answers import cached
+from core.watching.shown import (
+    Shown,
+    agent_shown,
+    duel_shown,
+    environment_shown,
+    evaluation_shown,
+    now_shown,
+    user_shown,
+)
+
+Next = Callable[[HttpRequest], HttpResponseBase]
+KEPT: Mapping[str, tuple[Callable[..., Shown | None], tuple[str, ...]]] = {
+    "web:home": (now_shown, ()),
+    "web:watch": (now_shown, ()),
+    "web:tournament_calendar": (now_shown, ()),
+    "web:environment": (environment_shown, ("slug",)),
+    "web:environment_rules": (environment_shown, ("slug",)),
+    "web:edition": (environment_shown, ("slug",)),
+    "web:participant": (environment_shown, ("slug",)),
+    "web:tournaments": (environment_shown, ("slug",)),
+    "web:season": (environment_shown, ("slug",)),
+    "web:agent": (agent_shown, ("slug", "name")),
+    "web:user": (user_shown, ("username",)),
+    "web:evaluation": (evaluation_shown, ("evaluation_id",)),
+    "web:duel": (duel_shown, ("duel_id",)),
+    "web:match": (duel_shown, ("duel_id",)),
+    "web:match_frames": (duel_shown, ("duel_id",)),
+}
+"""Pages that are kept, by the name of the address: what returns the version, and the parts of the address it takes."""
+API = re.compile(r"/api/v1/(?:environments|agents|tournaments|ratings|duels|evaluations)/")
+"""Lists and rows of the API that are kept for a second."""
+QUERY = re.compile(r"(?:(?:page|environment|state)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
+"""Queries of addresses whose answers are kept; others are too many to keep."""
+is_on = True
+"""Off in most tests, which look at a page again within a second of a change."""
+ASKED_BY = ("HX-Request", "HX-Target")
+"""Headers by which a page is asked for a part of it."""
+LARGEST_BYTES = 500_000
+OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
+"""Headers that are not kept."""
+
+
+class Answer(NamedTuple):
+    """An answer with status 200. body: compressed with zlib. tag: its ETag; empty for an answer that cannot be kept."""
+
+    headers: dict[str, str]
+    body: bytes
+    tag: str
+
+
+NOT_KEPT = Answer({}, b"", "")
+
+
+class KeptAnswers:
+    """Middleware that answers strangers from the cache, with an ETag, and with 304 where the reader has it already.
+
+    It stands outside all middleware that makes headers, so that they are kept too, and before the limits of requests,
+    as a kept answer costs next to nothing.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        match = _match(request)
+        shown = None if match is None else _shown(match)
+        if match is None or shown is None:
+            return self.get_response(request)
+        own: list[HttpResponseBase] = []
+
+        def make() -> Answer:
+            own.append(self.get_response(request))
+            return _kept(own[0])
+
+        version = f"{shown.version} {getattr(staticfiles_storage, 'manifest_hash', '')}"
+        answer = cached(_key(request), Answer, make, version=version, seconds=shown.seconds)
+        if not answer.tag:
+            return own[0] if own else self.get_response(request)
+        request.resolver_match = match
+        response = HttpResponse(zlib.decompress(answer.body), headers=answer.headers)
+        return get_conditional_response(request, etag=answer.tag, response=response) or response
+
+
+def _kept(response: HttpResponseBase) -> Answer:
+    """Return what is kept of an answer."""
+    if not isinstance(response, HttpResponse) or response.status_code != 200 or response.cookies:
+        return NOT_KEPT
+    if len(response.content) > LARGEST_BYTES:
+        return NOT_KEPT
+    tag = f'"{sha256(response.content).hexdigest()[:32]}"'
+    # A browser asks again each time, as what is shown may have changed.
+    headers = {"Cache-Control": "no-cache", **response.headers, "ETag": tag}
+    kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
+    return Answer(kept, zlib.compress(response.content, 1), tag)
+
+
+def _match(request: HttpRequest) -> ResolverMatch | None:
+    """Return the address of a stranger's request whose answer may be kept."""
+    if (
+        not is_on
+        or request.method != "GET"
+        or not request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME}
+        or "Authorization" in request.headers
+        or "X-Seen" in request.headers
+        or not QUERY.fullmatch(request.META.get("QUERY_STRING", ""))
+    ):
+        return None
+    try:
+        request.get_host()
+        match = resolve(request.path_info)
+    except (Resolver404, DisallowedHost):
+        return None
+    is_kept = match.view_name in KEPT or API.match(request.path_info)
+    return match if is_kept else None
+
+
+def _shown(match: ResolverMatch) -> Shown | None:
+    shown, names = KEPT.get(match.view_name, (now_shown, ()))
+    named: dict[str, Any] = match.kwargs
+    return shown(*(named[name] for name in names))
+
+
+def _key(request: HttpRequest) -> str:
+    asked = [request.headers.get(name, "") for name in ASKED_BY]
+    asked += [request.scheme or "", request.get_host(), request.get_full_path()]
+    asked += [request.headers.get("Accept", "")] if API.match(request.path_info) else []
+    return f"page:{sha256(chr(0).join(asked).encode('utf-8', 'surrogatepass')).hexdigest()}"

@@ -1,0 +1,138 @@
+"""Answers to strangers, kept for as long as the version of what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import time_machine
+from django.core.cache import caches
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from core.models import Agent, Environment, User
+from core.people.tokens import token_create
+from core.submissions import descriptions, naming
+from core.tests import factories
+from core.tests.factories import Cast
+from web.conftest import As
+from web.tests.arena import Stage
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_answers")]
+Moment = time_machine.Traveller
+
+
+@pytest.fixture
+def at() -> Iterator[Moment]:
+    with time_machine.travel(timezone.now(), tick=False) as moment:
+        yield moment
+
+
+@pytest.fixture
+def played(stage: Stage) -> Agent:
+    return Agent.objects.get(name="anna")
+
+
+def _page(agent: Agent) -> str:
+    return f"/environments/{agent.environment.slug}/agents/{agent.name}/"
+
+
+def test_strangers_share_one_answer_with_one_tag_and_then_have_304(cast: Cast, at: Moment) -> None:
+    still = factories.ready(factories.agent(cast.alice, factories.environment("connect-four-v1"))).agent
+    first = Client().get(_page(still))
+    at.shift(30)
+    with CaptureQueriesContext(connection) as queries:
+        again = Client().get(_page(still))
+    # The versions of the environment and the agent, and nothing of the page.
+    assert len(queries) <= 15
+    assert (again.content, again["ETag"]) == (first.content, first["ETag"])
+    assert again["Cache-Control"] == "no-cache"
+    assert again.headers.keys() >= {"Content-Security-Policy", "Permissions-Policy", "Vary", "X-Frame-Options"}
+    unchanged = Client().get(_page(still), headers={"If-None-Match": first["ETag"]})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+
+
+def test_within_a_second_a_kept_page_costs_the_rows_of_the_agent_alone(played: Agent, at: Moment) -> None:
+    Client().get(_page(played))
+    with CaptureQueriesContext(connection) as queries:
+        Client().get(_page(played))
+    assert len(queries) <= 5
+    with CaptureQueriesContext(connection) as queries:
+        assert Client().get("/").status_code == Client().get("/").status_code == 200
+        before = len(queries)
+        Client().get("/")
+        assert len(queries) == before
+
+
+def _rename(agent: Agent) -> None:
+    naming.agent_rename(agent=agent, name="hanna")
+
+
+def _rest(agent: Agent) -> None:
+    Agent.objects.filter(pk=agent.pk).update(is_resting=True)
+
+
+def _bar(agent: Agent) -> None:
+    User.objects.filter(pk=agent.owner_id).update(is_active=False)
+
+
+def _upload(agent: Agent) -> None:
+    factories.ready(agent)
+
+
+def _close(agent: Agent) -> None:
+    Environment.objects.filter(pk=agent.environment_id).update(is_active=False)
+
+
+@pytest.mark.parametrize("change", [_rename, _rest, _bar, _upload, _close])
+def test_the_board_shows_a_change_to_strangers_after_a_second(
+    change: Callable[[Agent], None], played: Agent, at: Moment
+) -> None:
+    board = f"/environments/{played.environment.slug}/"
+    before = Client().get(board).content
+    change(played)
+    at.shift(1)
+    kept = Client().get(board).content
+    caches["answers"].clear()
+    assert kept == Client().get(board).content != before
+
+
+def test_the_page_of_an_agent_shows_its_own_changes_at_once(played: Agent, at: Moment) -> None:
+    Client().get(_page(played))
+    descriptions.agent_describe(agent=played, description="It looks two moves ahead.")
+    assert b"two moves ahead" in Client().get(_page(played)).content
+
+
+def test_what_a_person_is_shown_is_kept_for_no_other(cast: Cast, played: Agent, visit: As) -> None:
+    _, token = token_create(owner=cast.alice, name="laptop", now=timezone.now())
+    for address in ("/", _page(played), f"/environments/{played.environment.slug}/", "/api/v1/environments/"):
+        own = visit(cast.alice).get(address)
+        by_token = Client().get(address, headers={"Authorization": f"Bearer {token}"})
+        assert "ETag" not in own.headers.keys() | by_token.headers.keys()
+        assert b"Log out" not in Client().get(address).content
+        assert "private" in visit(cast.alice).get(address)["Cache-Control"]
+
+
+def test_a_page_with_a_token_against_forgery_is_kept_for_nobody(cast: Cast) -> None:
+    first, second = Client().get("/login/"), Client().get("/login/")
+    assert "ETag" not in first.headers
+    assert first.cookies["csrftoken"].value != second.cookies["csrftoken"].value
+
+
+def test_neither_a_refusal_nor_a_page_with_any_query_is_kept(played: Agent) -> None:
+    board = f"/environments/{played.environment.slug}/"
+    for address in (f"{board}agents/not-there/", "/duels/99999999/", f"{board}?search=anna", f"{board}?page=1&x=2"):
+        assert "ETag" not in Client().get(address).headers
+    assert "ETag" in Client().get(f"{board}?page=1").headers
+
+
+def test_each_host_and_each_part_has_an_answer_of_its_own(played: Agent, settings: object) -> None:
+    board = f"/environments/{played.environment.slug}/"
+    whole = Client().get(board)
+    part = Client().get(board, headers={"HX-Request": "true", "HX-Target": "leaderboard"})
+    assert b"<html" in whole.content
+    assert b"<html" not in part.content
+    assert b"<html" in Client().get(board).content
+    assert Client().get(board, headers={"Host": "elsewhere.example"}).status_code == 400
