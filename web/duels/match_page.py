@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.views.decorators.gzip import gzip_page
 
 from arena_kit.environment.adapters.classic.html import AddressOf, Head, head_of, html_of
+from arena_kit.environment.choices import picture_size
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.views import FrameView, seat_views
@@ -27,6 +28,9 @@ from web.duels.match_parts import MatchAddresses, match_parts
 from web.duels.viewer_parts import Context, printed, timed, valued
 from web.site.refusals import status_of
 from web.site.requests import frame_number, viewer_of
+
+WIDE = 1.3
+"""From this ratio of its sides on, a board is as wide as the page lets it be."""
 
 
 def viewer(
@@ -87,7 +91,9 @@ def _states_and_position(
 
 
 def _at(states: list[FrameView], position: int) -> Context:
+    width, height = picture_size(states[position].svg)
     return {
+        "is_wide": width > WIDE * height,
         "states": states,
         "state": states[position],
         "position": position,
