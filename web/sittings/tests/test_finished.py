@@ -126,3 +126,24 @@ def test_a_person_goes_on_from_any_position_of_a_sitting(client: Client, anna: S
     assertContains(client.get(address(new)), f"{page}?ply=2")
     refused = client.post(f"{page}from/2/sit/", {"agent": "nobody"}, follow=True)
     assertContains(refused, "Choose an agent of this environment.")
+
+
+def test_help_is_told_with_the_result(client: Client, anna: Submission) -> None:
+    row = over(client)
+    page = address(row)
+    assertNotContains(client.get(page), "record against people")
+    Sitting.objects.filter(pk=row.pk).update(is_helped=True)
+    assertContains(client.get(page), "A move was taken back or a hint was shown")
+    assertContains(client.get(page), "count in anna’s record against people.")
+    # Those who get the link read it, too.
+    assertContains(Client().get(page), "after 8 moves. The person took moves back or was shown hints.")
+
+
+def test_organisers_follow_an_analysis_to_the_page_of_its_sitting(client: Client, anna: Submission) -> None:
+    row = over(client)
+    client.post(f"{address(row)}analyse/")
+    desk = Client()
+    desk.force_login(factories.user("olga", is_staff=True, is_superuser=True))
+    job = Analysis.objects.get()
+    assertContains(desk.get(f"/organise/jobs/analysis/{job.pk}/"), f"{address(row)}#analysis")
+    assertContains(desk.get("/organise/jobs/analysis/"), str(job))

@@ -149,5 +149,6 @@ def test_a_board_shows_the_person_in_one_colour_whichever_seat_they_have(client:
     page = client.get(_sit(client, seat="second")).content.decode()
     players = page[page.index("<h2>Players</h2>") :]
     assert players.index("player-2") < players.index("player-1")
+    assert 'agents/anna/">anna</a>' in players
     assertContains(client.get("/play/"), "/environments/connect-four/rules/")
     assert "/environments/connect-four/rules/" in page
