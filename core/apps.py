@@ -2,6 +2,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.db import connections
 from django.db.models.signals import post_migrate
 
@@ -18,8 +19,11 @@ def _ensure_schedules(**_: Any) -> None:
 def _protect_tables(using: str, **_: Any) -> None:
     # Late: models.
     from core.append_only import protect
+    from core.checks.schema import HINT, migrated_problem
     from core.site_role import role_grant
 
+    if problem := migrated_problem(connections[using]):
+        raise CommandError(f"All migrations are applied, and still: {problem} {HINT}")
     # After every migration: SQLite recreates a table to change it, and the triggers of the old table are lost.
     protect(connections[using])
     role_grant(connections[using])
@@ -62,7 +66,7 @@ class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
-        from core.checks import connections, players, secrets, startup  # noqa: F401  (they register checks)
+        from core.checks import connections, players, schema, secrets, startup  # noqa: F401  (they register checks)
         from core.environments.additions import added_file
         from core.jobs.locks import lock_order_assert
         from core.monitoring.logs import service_name

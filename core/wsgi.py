@@ -11,6 +11,10 @@ name_service("site")
 application = get_wsgi_application()
 
 # Commands check the settings before they begin, but a WSGI server does not.
+from core.checks.schema import refuse_unfit_schema  # noqa: E402  (once the settings are loaded)
 from core.checks.startup import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
+from core.statements import statements_bound  # noqa: E402  (as above)
 
 refuse_unsafe_start()
+refuse_unfit_schema()
+statements_bound()

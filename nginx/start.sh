@@ -1,7 +1,9 @@
 #!/bin/sh
-# Writes ALLOWED_HOSTS into the configuration, then runs its arguments, or nginx.
+# Writes ALLOWED_HOSTS into the configuration, makes room for 4,000 streams, then runs its arguments, or nginx.
 set -eu
 hosts=$(printf %s "${ALLOWED_HOSTS:-}" | tr -cs 'A-Za-z0-9._:*][-' ' ' | tr 'A-Z' 'a-z')
 sed "s/ALLOWED_HOSTS \"/$hosts \"/" /etc/arena/default.conf > /etc/nginx/conf.d/default.conf
+# A stream takes two connections: one to the reader and one to the site.
+sed -i 's/worker_connections .*/worker_connections 9000;/; 1i worker_rlimit_nofile 20000;' /etc/nginx/nginx.conf
 [ $# -gt 0 ] || set -- nginx -g 'daemon off;'
 exec "$@"

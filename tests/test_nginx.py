@@ -37,7 +37,12 @@ pytestmark = pytest.mark.nginx
 class Site(BaseHTTPRequestHandler):
     """Answers everything with the address that nginx says the visitor has."""
 
+    count = 0
+
     def do_GET(self) -> None:
+        if self.path.startswith("/kept/"):
+            self._count()
+            return
         header = {"/id/": "X-Request-ID", "/scheme/": "X-Forwarded-Proto"}.get(self.path, "X-Forwarded-For")
         answer = self.headers.get(header, "").encode()
         self.send_response(200)
@@ -47,6 +52,19 @@ class Site(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.do_GET()
+
+    def _count(self) -> None:
+        """Answer with the number of requests so far; nginx may keep it for a minute, unless the address says not to."""
+        Site.count += 1
+        answer = str(Site.count).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.send_header("Cache-Control", "no-cache")
+        self.send_header("Vary", "Cookie, HX-Target")
+        if self.path != "/kept/not/":
+            self.send_header("X-Accel-Expires", "60")
+        self.end_headers()
+        self.wfile.write(answer)
 
     def log_message(self, *arguments: object) -> None:
         pass
@@ -65,6 +83,7 @@ def nginx(
         ("server events:8001;", f"server 127.0.0.1:{site.server_port};"),
         ("listen 80 default_server;", f"listen 127.0.0.1:{port};"),
         ("/tmp/arena-static", str(folder / "static")),
+        ("/tmp/arena-pages", str(folder / "pages")),
         ("/var/log/nginx/access.log", str(folder / "access.log")),
     )
     for old, new in (*places, *changes):
@@ -75,7 +94,7 @@ def nginx(
         f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; worker_processes 1; events {{}}\n"
+        f"user root; daemon off; pid {folder}/pid; worker_processes 1; events {{}}\n"
         f"http {{ access_log off; {temporary} include {folder}/site.conf; }}\n"
     )
     process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")])
@@ -139,6 +158,36 @@ def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Pat
         assert ask("POST", "/login/", "::ffff:198.51.100.9")[0] == 200
 
 
+def main_file(folder: Path) -> Path:
+    """Write the main file of nginx as its image has it, shortened."""
+    path = folder / "main.conf"
+    path.write_text(f"pid {folder}/pid;\nevents {{\n    worker_connections  1024;\n}}\nhttp {{ }}\n")
+    return path
+
+
+def test_strangers_share_a_page_for_as_long_as_the_site_says(folder: Path) -> None:
+    with nginx(folder) as ask:
+        first = ask("GET", "/kept/")
+        assert [ask("GET", "/kept/") for _ in range(3)] == [first] * 3
+        own = [ask("GET", "/kept/", Cookie="sessionid=1"), ask("GET", "/kept/", Authorization="Bearer 1")]
+        own += [ask("GET", "/kept/", X_Seen="a"), ask("GET", "/kept/", Cookie="sessionid=1")]
+        own += [ask("GET", "/kept/", HX_Target="leaderboard"), ask("GET", "/kept/?page=2")]
+        assert len({first, *own}) == 7
+        assert ask("GET", "/kept/") == first
+        assert ask("GET", "/kept/not/") != ask("GET", "/kept/not/")
+
+
+def test_there_is_room_for_thousands_of_streams(folder: Path) -> None:
+    script = (ROOT / "nginx/start.sh").read_text().replace("/etc/nginx/nginx.conf", str(main_file(folder)))
+    script = script.replace("/etc/arena/default.conf", str(ROOT / "nginx/default.conf"))
+    script = script.replace("/etc/nginx/conf.d/default.conf", str(folder / "written.conf"))
+    subprocess.run(["sh", "-c", script, "sh", "true"], env=dict(os.environ), check=True)
+    written = (folder / "main.conf").read_text()
+    assert "worker_connections 9000;" in written
+    assert written.startswith("worker_rlimit_nofile 20000;\n")
+    subprocess.run(["nginx", "-t", "-c", str(folder / "main.conf"), "-e", str(folder / "error.log")], check=True)
+
+
 @pytest.mark.parametrize(
     ("hosts", "answered", "foreign"),
     [
@@ -157,6 +206,7 @@ def test_a_foreign_host_gets_no_answer(folder: Path, hosts: str, answered: str, 
     written = folder / "written.conf"
     script = script.replace("/etc/arena/default.conf", str(ROOT / "nginx/default.conf"))
     script = script.replace("/etc/nginx/conf.d/default.conf", str(written))
+    script = script.replace("/etc/nginx/nginx.conf", str(main_file(folder)))
     subprocess.run(["sh", "-c", script, "sh", "true"], env={**os.environ, "ALLOWED_HOSTS": hosts}, check=True)
     with nginx(folder, given=written) as ask:
         assert [ask("GET", "/", Host=host)[0] for host in answered.split()] == [200] * len(answered.split())

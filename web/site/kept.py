@@ -107,8 +107,8 @@ def _kept(response: HttpResponseBase) -> Answer:
     if len(response.content) > LARGEST_BYTES:
         return NOT_KEPT
     tag = f'"{sha256(response.content).hexdigest()[:32]}"'
-    # A browser asks again each time, as what is shown may have changed.
-    headers = {"Cache-Control": "no-cache", **response.headers, "ETag": tag}
+    # A browser asks again each time, as what is shown may have changed; nginx, which many share, after a second.
+    headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
     return Answer(kept, zlib.compress(response.content, 1), tag)
 

@@ -17,11 +17,13 @@ from io import StringIO
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.utils.module_loading import import_string
 
+from core.checks.schema import refuse_unfit_schema
 from core.checks.startup import TAG
 from core.jobs.forks import ENDING, Fork, end_with_parent
 from core.jobs.hosts import host_call
@@ -56,6 +58,10 @@ class Command(BaseCommand):
         unknown = [queue for queue in queues if queue not in known]
         if unknown:
             raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
+        try:
+            refuse_unfit_schema()
+        except ImproperlyConfigured as error:
+            raise CommandError(str(error)) from None
         host_call(options["host"])
         children = children_of(queues)
         processes = WorkerProcesses(lambda name: Fork(children[name]), children, clock=time.monotonic, write=self._say)

@@ -27,7 +27,17 @@ def fill_up(request: HttpRequest) -> NoReturn:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-urlpatterns = [path("explode/", explode), path("full/", fill_up), *urls.urlpatterns]
+def go_away(request: HttpRequest) -> NoReturn:
+    raise OperationalError("connection to server at 10.0.0.7 failed")
+
+
+urlpatterns = [
+    path("away/", go_away),
+    path("api/v1/away/", go_away),
+    path("explode/", explode),
+    path("full/", fill_up),
+    *urls.urlpatterns,
+]
 handler500 = urls.handler500
 
 
@@ -85,3 +95,28 @@ def test_a_database_without_room_is_a_full_disk_and_no_other_error_is(code: str)
     error = OperationalError("It failed.")
     error.__cause__ = cause
     assert means_full_disk(error) is (code == "53100")
+
+
+@pytest.mark.urls("web.site.tests.test_errors")
+@pytest.mark.parametrize("address", ["/away/", "/api/v1/away/"])
+def test_without_its_database_the_site_says_when_to_try_again(address: str) -> None:
+    response = Client(raise_request_exception=False).get(address)
+    assert response.status_code == 503
+    assert (response["Retry-After"], response["Cache-Control"]) == ("30", "no-store")
+    page = response.content.decode()
+    assert "database does not answer" in page
+    assert "10.0.0.7" not in page
+    assert ("<html" in page) == (not address.startswith("/api/"))
+
+
+def test_a_session_that_cannot_be_read_is_a_database_that_does_not_answer(
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = visit(cast.alice)
+    client.raise_request_exception = False
+
+    def away(*_: object, **__: object) -> NoReturn:
+        raise OperationalError("refused")
+
+    monkeypatch.setattr("django.db.models.query.QuerySet.get", away)
+    assert [client.get(address).status_code for address in ("/", "/api/v1/me/", "/inbox/")] == [503] * 3
