@@ -34,7 +34,7 @@ LIST_OF_ROLLOUTS = ("task", "environment", "batch__owner", "batch__model", "subm
 LONG_OF_ROLLOUTS = ("log", "live", "answer", "task__definition")
 JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Duel: (("tournament", *PLAYERS), LONG_OF_DUELS),
-    Analysis: (tuple(f"duel__{name}" for name in ("tournament", *PLAYERS)), ("log",)),
+    Analysis: ((*(f"duel__{name}" for name in ("tournament", *PLAYERS)), "sitting__submission__agent"), ("log",)),
     Recording: (
         ("evaluation__submission__agent",),
         ("log", "evaluation__log", "evaluation__verification", "evaluation__metrics", "evaluation__episodes"),

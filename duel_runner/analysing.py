@@ -14,9 +14,10 @@ from duel_runner.rules import rules
 
 def analyse(analysis: Analysis, lease: Lease) -> None:
     """Solve a match from its end backwards, and keep what was found."""
-    spec = rules(analysis.duel)
+    played = analysis.played
+    spec = rules(played)
     try:
-        record, _ = match_get(analysis.duel, analysis.match_number)
+        record, _ = match_get(played, analysis.match_number)
         positions = solve_match(spec, record, still_wanted=lease.raise_if_lost)
     except (NotStored, ArenaEnvironmentError, ValueError) as error:
         job_fail(

@@ -91,7 +91,7 @@ def test_finished_matches_are_there_at_once_and_are_those_of_the_record(duel: Du
     duel_watch(duel)
     view.ended = [match(duel, 1), match(duel, 2)]
     LiveFeed(duel, view).tell()
-    shown, count = match_shown(duel, 2)
+    shown, count, _ = match_shown(duel, 2)
     assert count == duel.match_count
     told = ("number", "seed", "seats", "actions", "outcome", "scores", "fault", "faulty_player", "opening_count")
     assert [getattr(shown, name) for name in told] == [getattr(view.ended[1], name) for name in told]
@@ -107,7 +107,7 @@ def test_what_a_player_says_when_it_fails_is_not_told(duel: Duel, view: Looked) 
     spec = get_spec(duel.environment_version)
     view.ended = [played.random_match(spec, 1, pair_seed(duel.seed, 0), faulty_player=1)]
     LiveFeed(duel, view).tell()
-    shown, _ = match_shown(duel, 1)
+    shown, *_ = match_shown(duel, 1)
     assert (shown.faulty_player, shown.outcome, shown.error) == (1, Outcome.PLAYER_1, "")
     assert "KeyError" in view.ended[0].error
 

@@ -9,6 +9,7 @@ from arena_kit.analysis.mistakes import Mistake, decided_by, mistakes, worst
 from arena_kit.analysis.positions import Position
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.replay import replay
+from arena_kit.environment.replay_file.facts import YOU, does
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.environment.words import move_in_words
 
@@ -77,16 +78,16 @@ def _remark(
     if mistake is None:
         return Remark(position.ply, _state(position, seats), best, None)
     ply = position.ply
-    moved, other = seats[mistake.seat], seats[1 - mistake.seat]
+    moved, other = _within(seats[mistake.seat]), seats[1 - mistake.seat]
     better = _listed([words(ply - 1, action) for action in positions[ply - 1].best])
     after = f"After move {ply} ({words(ply - 1, record.actions[ply - 1])}), "
     if mistake.after == 0:
         sentence = f"{after}the match is a draw with perfect play; {moved} could have forced a win with {better}."
     elif position.plies == 0:
-        sentence = f"{after}{other} has won; {better} was better."
+        sentence = f"{after}{_within(does(other, 'have'))} won; {better} was better."
     else:
         had = "could have forced a win" if mistake.before > 0 else "could have kept the draw"
-        sentence = f"{after}{other} can {_in_moves(position, 1 - mistake.seat)}; {moved} {had} with {better}."
+        sentence = f"{after}{_within(other)} can {_in_moves(position, 1 - mistake.seat)}; {moved} {had} with {better}."
     return Remark(ply, sentence, best, mistake)
 
 
@@ -95,11 +96,16 @@ def _state(position: Position, seats: tuple[str, str]) -> str:
     if position.value is None:
         return NOT_SOLVED
     if position.to_move is None:
-        return "Draw." if position.value == 0 else f"{seats[position.value < 0]} has won."
+        return "Draw." if position.value == 0 else f"{does(seats[position.value < 0], 'have')} won."
     if position.value == 0:
         return "With perfect play this is a draw."
     winner = 0 if position.value > 0 else 1
     return f"{seats[winner]} can {_in_moves(position, winner)}."
+
+
+def _within(words: str) -> str:
+    """Return words that begin with a name for the middle of a sentence."""
+    return words.replace(YOU, YOU.lower(), 1) if words.split()[:1] == [YOU] else words
 
 
 def _in_moves(position: Position, winner: int) -> str:
@@ -128,7 +134,8 @@ def _verdict(
     start = positions[max(record.opening_count, unsolved)]
     if decisive is not None and final.value != 0:
         loser = seats[decisive.seat]
-        said.append(f"The match was decided by move {decisive.ply}, the last mistake of {loser}.")
+        whose = "your last mistake" if loser == YOU else f"the last mistake of {loser}"
+        said.append(f"The match was decided by move {decisive.ply}, {whose}.")
     elif decisive is not None:
         said.append(f"After move {decisive.ply} neither side could force a win any more.")
     elif final.value == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import transaction
 
@@ -13,38 +14,40 @@ from core.errors import Refused
 from core.jobs.lifecycle import job_enqueue, job_succeed
 from core.jobs.states import OPEN
 from core.jobs.written import written_once
-from core.models import AnalysedPosition, Analysis, Duel, JobState, User
+from core.models import AnalysedPosition, Analysis, Duel, JobState, Sitting, User
 from core.people.quotas import owner_lock
 
 ANALYSES_AT_ONCE = 3
 """How many analyses of one person may wait or run at the same time; each takes a worker at most some 20 s."""
 
 
-def analysis_request(*, user: User, duel: Duel, number: int) -> Analysis:
+def analysis_request(*, user: User, played: Duel | Sitting, number: int = 1) -> Analysis:
     """Put the analysis of a match in line; return the one that is there already, unless it failed.
 
-    Check first that the person may see the match. Raises Refused and NotStored.
+    user: who asks; visitors share the account of a visitor's sitting. Check first that the person may see the match.
+    Raises Refused and NotStored.
     """
-    match_get(duel, number)
-    if not is_analysable(spec_get(duel)):
-        raise Refused(f"Matches of {duel.environment} cannot be analysed: it has no solver.")
+    match_get(played, number)
+    if not is_analysable(spec_get(played)):
+        raise Refused(f"Matches of {played.environment} cannot be analysed: it has no solver.")
     with transaction.atomic():
         locked = owner_lock(user)
-        found = Analysis.objects.select_for_update().filter(duel=duel, match_number=number).first()
+        found = Analysis.objects.select_for_update().filter(**_match(played, number)).first()
         if found is not None and found.state not in (JobState.FAILED, JobState.CANCELLED):
             return found
         if Analysis.objects.filter(asked_by=locked, state__in=OPEN).count() >= ANALYSES_AT_ONCE:
-            raise Refused(f"You have {ANALYSES_AT_ONCE} analyses in progress. Wait until one of them is ready.")
+            who = "Visitors" if locked.is_system else "You"
+            raise Refused(f"{who} have {ANALYSES_AT_ONCE} analyses in progress. Wait until one of them is ready.")
         if found is not None:
             found.delete()
-        analysis_begin(user=locked, duel=duel, number=number)
-    return Analysis.objects.get(duel=duel, match_number=number)
+        analysis_begin(user=locked, played=played, number=number)
+    return Analysis.objects.get(**_match(played, number))
 
 
-def analysis_begin(*, user: User, duel: Duel, number: int) -> bool:
+def analysis_begin(*, user: User, played: Duel | Sitting, number: int) -> bool:
     """Put the analysis of a match in line for a person; return False if there is one already."""
     with transaction.atomic():
-        made, is_new = Analysis.objects.get_or_create(duel=duel, match_number=number, defaults={"asked_by": user})
+        made, is_new = Analysis.objects.get_or_create(**_match(played, number), defaults={"asked_by": user})
         if is_new:
             job_enqueue(job=made)
     return is_new
@@ -68,9 +71,9 @@ def analysis_succeed(*, analysis: Analysis, positions: Sequence[Position], log: 
         )
 
 
-def analysis_get(duel: Duel, number: int) -> Analysis | None:
+def analysis_get(played: Duel | Sitting, number: int) -> Analysis | None:
     """Return the analysis of a match; None if it was not asked for."""
-    return Analysis.objects.filter(duel=duel, match_number=number).first()
+    return Analysis.objects.filter(**_match(played, number)).first()
 
 
 def positions_get(analysis: Analysis) -> tuple[Position, ...]:
@@ -82,3 +85,8 @@ def positions_get(analysis: Analysis) -> tuple[Position, ...]:
 def is_analysable(spec: EnvironmentSpec) -> bool:
     """Return whether matches by these rules can be analysed."""
     return bool(spec.solver)
+
+
+def _match(played: Duel | Sitting, number: int) -> dict[str, Any]:
+    """Return the columns of the analysis of a match."""
+    return {"duel" if isinstance(played, Duel) else "sitting": played, "match_number": number}

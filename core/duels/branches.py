@@ -41,7 +41,7 @@ def branch_create(
 
     match_count: one of MATCHES. Raises Refused with what to do, and QuotaExceeded: it counts as a duel of a challenge.
     """
-    environment = position.duel.environment
+    environment = position.played.environment
     if match_count not in MATCHES:
         raise Refused(f"Choose one of these numbers of matches: {', '.join(map(str, MATCHES))}.")
     with transaction.atomic():
@@ -87,8 +87,10 @@ def duels_from(
 
 
 def continuations_of(position: Position, *, limit: int) -> list[Continuation]:
-    """Return what goes on from a position, newest first."""
-    rows = Duel.objects.filter(origin=position.duel, origin_match=position.match, origin_ply=position.ply)
+    """Return the duels that go on from a position, newest first; none from one of a sitting."""
+    if not isinstance(position.played, Duel):
+        return []
+    rows = Duel.objects.filter(origin=position.played, origin_match=position.match, origin_ply=position.ply)
     rows = rows.select_related("player_1__agent", "player_2__agent").defer("log", "history").order_by("-pk")
     return [_continuation(duel) for duel in rows[:limit]]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import OuterRef
+from django.db.models import OuterRef, Subquery
 
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
-from core.models import Audience, Duel, DuelOutcome, JobState, Rating
+from core.models import Analysis, Audience, Duel, DuelOutcome, JobState, Rating
 
 LOOKED_AT = 200
 """How many of the newest duels are compared."""
@@ -40,10 +40,14 @@ class FeaturedDuel:
 
 @dataclass(frozen=True, slots=True)
 class Film:
-    """A duel of which pages play the first match. ratings: of player 1 and player 2, None for one without."""
+    """A match that pages play: of a duel, the first one that is analysed, or else the first.
+
+    ratings: of player 1 and player 2, None for one without.
+    """
 
     duel: Duel
     ratings: tuple[float | None, float | None]
+    number: int = 1
 
     @property
     def names(self) -> str:
@@ -58,7 +62,7 @@ class Film:
 
 @dataclass(frozen=True, slots=True)
 class Featured:
-    """Duels worth a look. films: the most interesting ones whose first match a page can play, the best first.
+    """Duels worth a look. films: a match of each of the most interesting ones that a page can play, the best first.
 
     The closest duel is one of two players in the upper half by skill: two of no skill often come close.
     Interest is the strength of the weaker player, how close the two are, and how little the winner was expected.
@@ -136,10 +140,13 @@ def featured_get() -> Featured:
     films = sorted(filter(_is_shown_well, rows), key=lambda row: -_interest(row, strengths[row.pk]))[:FILMS]
     players = ("player_1__agent__environment", "player_2__agent")
     named = Duel.objects.select_related(*players).only(*_SHOWN)
+    analysed = Analysis.objects.filter(duel=OuterRef("pk"), state=JobState.SUCCEEDED).order_by("match_number")
+    named = named.annotate(analysed=Subquery(analysed.values("match_number")[:1]))
     duels = named.in_bulk([*reasons, *(row.pk for row in films)]) if rows else {}
     # A duel can be deleted between the two queries.
     shown = [FeaturedDuel(why, duels[key]) for key, why in reasons.items() if key in duels]
-    return Featured(shown, [Film(duels[row.pk], (row.rating_1, row.rating_2)) for row in films if row.pk in duels])
+    ratings_of = {row.pk: (row.rating_1, row.rating_2) for row in films if row.pk in duels}
+    return Featured(shown, [Film(duels[pk], both, duels[pk].analysed or 1) for pk, both in ratings_of.items()])
 
 
 def _interest(duel: _Compared, strength: float) -> float:
@@ -162,7 +169,7 @@ def _strengths(rows: Sequence[_Compared]) -> dict[int, float]:
 
 
 def _is_shown_well(duel: _Compared) -> bool:
-    """Return whether the first match of a duel is short and was played to its end."""
+    """Return whether the matches of a duel are short and were played to their ends."""
     return not duel.player_1_errors and not duel.player_2_errors and _is_short(duel)
 
 

@@ -70,4 +70,4 @@ def _analyse(duel: Duel, player: int) -> bool:
         logger.warning("The losses of %s are not analysed: %s", duel, missing)
         return False
     owner = (duel.player_1, duel.player_2)[player].agent.owner
-    return number is not None and analysis_begin(user=owner, duel=duel, number=number)
+    return number is not None and analysis_begin(user=owner, played=duel, number=number)

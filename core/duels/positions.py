@@ -10,7 +10,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.replay import replay
 from core.duels.selectors import NotStored, match_get, spec_get
 from core.errors import Refused
-from core.models import Audience, Duel, Environment
+from core.models import Audience, Duel, Environment, Sitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Position:
     the arena's opening leads on from here.
     """
 
-    duel: Duel
+    played: Duel | Sitting
     match: int
     ply: int
     seed: int
@@ -42,33 +42,33 @@ class Position:
         return {
             "seed": self.seed,
             "opening": list(self.opening),
-            "origin": self.duel,
+            "origin" if isinstance(self.played, Duel) else "origin_sitting": self.played,
             "origin_match": self.match,
             "origin_ply": self.ply,
         }
 
 
-def position_of(duel: Duel, number: int, ply: int) -> Position:
+def position_of(played: Duel | Sitting, number: int, ply: int) -> Position:
     """Return a state of a match by its number from 1. ply: a larger one gives the last state. Raises NotStored."""
-    for position in _positions(duel, number):
+    for position in _positions(played, number):
         if position.ply == ply:
             break
     return position
 
 
-def positions_of(duel: Duel, number: int) -> list[Position]:
+def positions_of(played: Duel | Sitting, number: int) -> list[Position]:
     """Return all states of a match from its start to its end. Raises NotStored."""
-    return list(_positions(duel, number))
+    return list(_positions(played, number))
 
 
-def _positions(duel: Duel, number: int) -> Iterator[Position]:
-    record, _ = match_get(duel, number)
+def _positions(played: Duel | Sitting, number: int) -> Iterator[Position]:
+    record, _ = match_get(played, number)
     actions: list[int] = []
     try:
-        for ply, state in enumerate(replay(spec_get(duel), record)):
+        for ply, state in enumerate(replay(spec_get(played), record)):
             actions += [action for _, action in state.moves if isinstance(action, int)]
             yield Position(
-                duel,
+                played,
                 number,
                 ply,
                 record.seed,
@@ -86,14 +86,15 @@ def _positions(duel: Duel, number: int) -> Iterator[Position]:
 
 def position_check(position: Position, environment: Environment) -> None:
     """Raise Refused with a sentence unless a match by today's rules of an environment can go on from a position."""
-    if position.duel.environment.pk != environment.pk:
+    played = position.played
+    if played.environment.pk != environment.pk:
         raise Refused("This agent lives in another environment than the match.")
-    if position.duel.environment_version != environment.spec_id:
+    if played.environment_version != environment.spec_id:
         raise Refused(
-            f"This match was played by {position.duel.environment_version}. Only matches by the rules of today, "
+            f"This match was played by {played.environment_version}. Only matches by the rules of today, "
             f"{environment.spec_id}, can go on."
         )
-    tournament = position.duel.tournament
+    tournament = played.tournament if isinstance(played, Duel) else None
     if tournament is not None and tournament.results != Audience.PUBLIC:
         # A duel that goes on from a match reveals its moves to everyone.
         raise Refused("The results of this match are withheld. It can go on once everyone may see them.")

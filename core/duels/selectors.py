@@ -95,9 +95,15 @@ def spec_get(job: PlayedJob) -> EnvironmentSpec:
 
 def match_get(job: PlayedJob, number: int) -> tuple[MatchRecord, int]:
     """Return a match by its number from 1, and the number of matches. Raises NotStored."""
+    record, index = match_among(job, number)
+    return record, len(index)
+
+
+def match_among(job: PlayedJob, number: int) -> tuple[MatchRecord, Sequence[MatchSummary]]:
+    """Return a match by its number from 1, and the list of all matches. Raises NotStored."""
     with records_open(job) as archive:
         try:
-            return archive.match(number), archive.match_count
+            return archive.match(number), archive.index
         except LookupError as error:
             raise NotStored(str(error.args[0])) from None
 

@@ -43,16 +43,15 @@ def job_about(job: Job, worker: str) -> dict[str, object]:
         "worker": worker,
         "stage": "start",
     }
-    if isinstance(job, Duel):
-        fields |= {"duel_id": job.pk, "submission_ids": [job.player_1_id, job.player_2_id]}
-    elif isinstance(job, Analysis):
-        fields |= {"duel_id": job.duel_id, "submission_ids": [job.duel.player_1_id, job.duel.player_2_id]}
+    about = job.played if isinstance(job, Analysis) else job
+    if isinstance(about, Duel):
+        fields |= {"duel_id": about.pk, "submission_ids": [about.player_1_id, about.player_2_id]}
     elif isinstance(job, Recording):
         fields |= {"evaluation_id": job.evaluation_id, "submission_id": job.evaluation.submission_id}
     elif isinstance(job, PackageBuild):
         fields["package_id"] = job.package_id
     else:
-        fields["submission_id"] = job.submission_id  # type: ignore[attr-defined]  # all other kinds have one
+        fields["submission_id"] = about.submission_id  # type: ignore[attr-defined]  # all other kinds have one
     if isinstance(job, Evaluation):
         fields["evaluation_id"] = job.pk
     return fields | {"env_id": _environment(job).env_id}
@@ -95,7 +94,7 @@ def _environment(job: Job) -> Environment:
     if isinstance(job, Duel):
         return job.player_1.agent.environment
     if isinstance(job, Analysis):
-        return job.duel.environment
+        return job.played.environment
     if isinstance(job, Recording):
         return job.evaluation.environment
     if isinstance(job, PackageBuild):

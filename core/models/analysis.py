@@ -6,18 +6,24 @@ from django.db import models
 
 from core.models.duel import Duel
 from core.models.job import Job, job_indexes
+from core.models.sitting import Sitting
 from core.models.user import User
 
 
 class Analysis(Job):
-    """The analysis of one match of a duel, on request; it is computed once and kept."""
+    """The analysis of one match of a duel or of a sitting, on request; it is computed once and kept."""
 
     KIND = "analysis"
     OWNER = "asked_by"
     ENVIRONMENT = "duel__player_1__agent__environment"
-    RELATED = ("duel__player_1__agent__environment", "duel__player_2__agent")
+    RELATED = (
+        "duel__player_1__agent__environment",
+        "duel__player_2__agent",
+        "sitting__submission__agent__environment",
+    )
 
-    duel = models.ForeignKey(Duel, on_delete=models.CASCADE, related_name="analyses", db_index=False)
+    duel = models.ForeignKey(Duel, on_delete=models.CASCADE, null=True, related_name="analyses", db_index=False)
+    sitting = models.OneToOneField(Sitting, on_delete=models.CASCADE, null=True, related_name="analysis")
     match_number = models.PositiveIntegerField()
     asked_by = models.ForeignKey(User, on_delete=models.CASCADE, related_name="analyses")
 
@@ -31,7 +37,15 @@ class Analysis(Job):
         ]
 
     def __str__(self) -> str:
-        return f"analysis of match {self.match_number} of duel {self.duel_id}"
+        of = f"sitting {self.sitting_id}" if self.duel_id is None else f"duel {self.duel_id}"
+        return f"analysis of match {self.match_number} of {of}"
+
+    @property
+    def played(self) -> Duel | Sitting:
+        """The duel or the sitting with the match."""
+        found = self.duel or self.sitting
+        assert found is not None, "an analysis is of one of them"
+        return found
 
 
 class AnalysedPosition(models.Model):

@@ -9,6 +9,7 @@ from django.db import models
 from core.models.agent import Submission
 from core.models.branch import Branch
 from core.models.duel import DuelOutcome
+from core.models.environment import Environment
 from core.models.job import PlayedJob
 from core.models.limits import finite
 from core.models.user import User
@@ -44,6 +45,21 @@ class Sitting(PlayedJob, Branch):
     )
     resigned_at = models.DateTimeField(null=True, editable=False)
     outcome = models.CharField(max_length=8, choices=DuelOutcome.choices, blank=True, editable=False)
+    is_helped = models.BooleanField(
+        default=False,
+        db_default=False,
+        editable=False,
+        help_text="Whether the person took a move back or was shown a hint: then no record against people counts it.",
+    )
+    origin_sitting = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="+",
+        help_text="The sitting that it goes on from.",
+    )
 
     class Meta(PlayedJob.Meta):
         indexes = [
@@ -66,6 +82,11 @@ class Sitting(PlayedJob, Branch):
 
     def __str__(self) -> str:
         return f"{self.persons_name} against {self.submission}"
+
+    @property
+    def environment(self) -> Environment:
+        """The environment in which it is played."""
+        return self.submission.agent.environment
 
     @property
     def persons_name(self) -> str:

@@ -208,12 +208,18 @@ def account_parts(user: User) -> Parts:
             ),
         ),
         "challenges": (Challenge.objects.filter(user=user), ("pk", "kind", "created_at", "ended_at")),
-        "sittings": (Sitting.objects.filter(user=user), ("public_id", "persons_seat", "outcome", "created_at")),
+        "sittings": (
+            Sitting.objects.filter(user=user),
+            ("public_id", "persons_seat", "outcome", "is_helped", "created_at"),
+        ),
         "moves_in_sittings": (
             SittingMove.objects.filter(sitting__user=user),
             ("sitting__public_id", "step", "seat", "action", "seconds"),
         ),
-        "analyses": (Analysis.objects.filter(asked_by=user), ("duel", "match_number", "created_at")),
+        "analyses": (
+            Analysis.objects.filter(asked_by=user),
+            ("duel", "sitting__public_id", "match_number", "created_at"),
+        ),
         "notices": (
             Notice.objects.filter(user=user),
             ("kind", "title", "text", "address", "created_at", "read_at", "mailed_at"),

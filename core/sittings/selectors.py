@@ -40,7 +40,9 @@ class PeopleRecord:
 
 def sitting_get(public_id: UUID) -> Sitting:
     """Return a sitting with what its board names. Raises Sitting.DoesNotExist."""
-    return Sitting.objects.select_related(*Sitting.RELATED).get(public_id=public_id)
+    return Sitting.objects.select_related(*Sitting.RELATED, "submission__rating", "origin_sitting").get(
+        public_id=public_id
+    )
 
 
 def opening_of(sitting: Sitting) -> tuple[int, ...]:
@@ -94,8 +96,10 @@ def agents_named(name: str) -> list[Agent]:
 
 
 def people_record(agent: Agent) -> PeopleRecord:
-    """Return how people other than its owner have done against an agent."""
-    rows = Sitting.objects.filter(submission__agent=agent, state=JobState.SUCCEEDED).exclude(user=agent.owner_id)
+    """Return how people other than its owner have done against an agent, in matches from the start and without help."""
+    rows = Sitting.objects.filter(
+        submission__agent=agent, state=JobState.SUCCEEDED, is_helped=False, opening__isnull=True
+    ).exclude(user=agent.owner_id)
     counts = dict(rows.order_by().values_list("outcome").annotate(Count("pk")))
     return PeopleRecord(
         *(counts.get(outcome, 0) for outcome in (DuelOutcome.PLAYER_2, DuelOutcome.DRAW, DuelOutcome.PLAYER_1))

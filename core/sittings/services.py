@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from arena_kit.environment.records import DuelRecord
+from arena_kit.environment.solver import Solution
 from arena_kit.referee.sitting import SittingMove as Move
 from core.duels.challenge_selectors import active_version
 from core.duels.positions import Position, position_check
@@ -27,7 +28,7 @@ from core.monitoring.metrics import matches_played
 from core.people.quotas import address_digest, owner_lock, owner_share
 from core.people.services import anonymous_ensure
 from core.sittings.permissions import sitting_obstacle, sitting_quota_check
-from core.sittings.selectors import IDLE, sitting_so_far
+from core.sittings.selectors import IDLE, hint_of, sitting_so_far
 
 MOST_STEPS = 10
 """The most steps that one choice may be played for where both sides move at once."""
@@ -109,7 +110,18 @@ def sitting_take_back(*, sitting: Sitting) -> None:
         if not own:
             raise Refused("You have not moved yet.")
         SittingMove.objects.filter(sitting=row, step__gte=own[-1]).delete()
-        Sitting.objects.filter(pk=row.pk).update(persons_turn_at=Now())
+        Sitting.objects.filter(pk=row.pk).update(persons_turn_at=Now(), is_helped=True)
+
+
+def sitting_hint(*, sitting: Sitting) -> Solution | None:
+    """Return how a match goes on with perfect play, and note that the person was helped; None without an answer.
+
+    Raises NotStored.
+    """
+    found = hint_of(sitting)
+    if found is not None:
+        Sitting.objects.filter(pk=sitting.pk).update(is_helped=True)
+    return found
 
 
 def sitting_resign(*, sitting: Sitting) -> None:

@@ -120,7 +120,7 @@ def job_log_visible(job: Job, viewer: Viewer) -> bool:
         case Duel():
             return duel_visible(job, viewer)
         case Analysis():
-            return duel_visible(job.duel, viewer)
+            return job_log_visible(job.played, viewer)
         case Evaluation():
             return arena_log_visible(job, viewer)
         case Recording() | PackageBuild() | Rollout() | Sitting():

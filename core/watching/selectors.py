@@ -17,7 +17,7 @@ from arena_kit.environment.replay_file.views import FrameView, NotDrawable, last
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.match import match_seed
 from core.duels.replays import duel_names
-from core.duels.selectors import NotPlayed, NotStored, match_get, records_open, spec_get
+from core.duels.selectors import NotPlayed, NotStored, match_among, records_open, spec_get
 from core.models import Duel, JobState, ToldMoves
 from core.watching.services import why_not_live
 
@@ -45,14 +45,15 @@ def index_get(duel: Duel) -> Sequence[MatchSummary]:
         return archive.index
 
 
-def match_shown(duel: Duel, number: int) -> tuple[MatchRecord, int]:
-    """Return a match by its number from 1, and the number of matches; while the duel runs, one that was told.
+def match_shown(duel: Duel, number: int) -> tuple[MatchRecord, int, Sequence[MatchSummary]]:
+    """Return a match by its number from 1, the number of matches, and the list of them once the duel is over.
 
-    Raises NotStored.
+    While the duel runs, only matches that were told are found. Raises NotStored.
     """
     if duel.state == JobState.RUNNING:
-        return told_match(duel, number), duel.match_count
-    return match_get(duel, number)
+        return told_match(duel, number), duel.match_count, ()
+    record, index = match_among(duel, number)
+    return record, len(index), index
 
 
 def told_records(duel: Duel) -> list[MatchRecord]:

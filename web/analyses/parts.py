@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from arena_kit.analysis.mistakes import Mistake
 from arena_kit.analysis.positions import Position
 from arena_kit.analysis.sentences import Remark, Story, story
 from arena_kit.environment.records import MatchRecord
+from arena_kit.environment.replay_file.facts import YOU
 from core.duels.analyses import analysis_get, is_analysable, positions_get
 from core.duels.replays import Names
-from core.duels.selectors import spec_get
+from core.duels.selectors import match_get, spec_get
 from core.jobs.waits import Wait, wait_of
-from core.models import Analysis, Duel, JobState
+from core.models import Analysis, Duel, JobState, Sitting
 
 WIDTH, HEIGHT, EDGE = 640.0, 120.0, 8.0
 """Size of the graph in units of its picture, and the space above and below the lines."""
@@ -44,10 +49,19 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """The worst moves of a player that lost."""
+    """The worst moves of a player that lost. title: says whose they are."""
 
-    name: str
+    title: str
     remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MistakeMark:
+    """The mark of a move that gave something away. sign: as in notes of chess. word: what it gave away."""
+
+    ply: int
+    sign: str
+    word: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +83,14 @@ class AnalysisView:
             return []
         return [(share, remark.sentence) for share, remark in zip(self.shares, self.story.remarks, strict=True)]
 
+    @property
+    def marks(self) -> dict[int, MistakeMark]:
+        """The marks of the moves that gave something away, by ply."""
+        remarks = () if self.story is None else self.story.turning_points
+        return {one.ply: _mark(one.mistake) for one in remarks if one.mistake is not None}
 
-def analysis_view(row: Duel, record: MatchRecord, names: Names) -> AnalysisView | None:
+
+def analysis_view(row: Duel | Sitting, record: MatchRecord, names: Names) -> AnalysisView | None:
     """Return the analysis of a match; None where its rules have no solver. Raises NotStored."""
     spec = spec_get(row)
     if not is_analysable(spec):
@@ -80,10 +100,42 @@ def analysis_view(row: Duel, record: MatchRecord, names: Names) -> AnalysisView 
         return AnalysisView(job, None if job is None else wait_of(job))
     positions = positions_get(job)
     told = story(spec, record, positions, names)
-    values = [position.value_for(record.seats.index(0)) for position in positions]
+    values = _values(record, positions)
+    return AnalysisView(job, None, told, _graph(values, told), _shares(values), _losses(record, positions, told, names))
+
+
+def analysis_part(request: HttpRequest, row: Duel | Sitting, number: int, names: Names, page: str) -> HttpResponse:
+    """Return the part of a match's page that shows its analysis; the page is loaded anew when that is ready.
+
+    page: the address of the page. Raises NotStored.
+    """
+    record, _ = match_get(row, number)
+    view = analysis_view(row, record, names)
+    if view is None or view.job is None or view.job.is_over:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "web/duels/viewer/analysis.html", {"analysis": view, "page": page})
+
+
+def shares_of(row: Duel | Sitting, record: MatchRecord) -> tuple[int | None, ...]:
+    """Return player 1's share of the bar in percent by position, as in `AnalysisView`; none without an analysis."""
+    job = analysis_get(row, record.number)
+    return () if job is None or job.state != JobState.SUCCEEDED else _shares(_values(record, positions_get(job)))
+
+
+def _values(record: MatchRecord, positions: Sequence[Position]) -> list[int | None]:
+    """Return the values for player 1 by position."""
+    return [position.value_for(record.seats.index(0)) for position in positions]
+
+
+def _shares(values: Sequence[int | None]) -> tuple[int | None, ...]:
     # Won, drawn and lost are three places of one bar: a forced win is not a matter of degrees.
-    shares = tuple(None if value is None else 50 + 50 * value for value in values)
-    return AnalysisView(job, None, told, _graph(values, told), shares, _losses(record, positions, told, names))
+    return tuple(None if value is None else 50 + 50 * value for value in values)
+
+
+def _mark(mistake: Mistake) -> MistakeMark:
+    if mistake.loss > 1:
+        return MistakeMark(mistake.ply, "??", "turned a win into a loss")
+    return MistakeMark(mistake.ply, "?", "gave the win away" if mistake.before > 0 else "gave the draw away")
 
 
 def _graph(values: Sequence[int | None], told: Story) -> Graph:
@@ -109,4 +161,6 @@ def _losses(record: MatchRecord, positions: Sequence[Position], told: Story, nam
     if not final or positions[-1].to_move is not None:
         return None
     loser = 1 if final > 0 else 0
-    return Losses(names[record.seats[loser]], told.worst[loser]) if told.worst[loser] else None
+    name = names[record.seats[loser]]
+    title = "Your worst moves" if name == YOU else f"The worst moves of {name}"
+    return Losses(title, told.worst[loser]) if told.worst[loser] else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -15,7 +15,7 @@ from core.duels.replays import duel_names
 from core.duels.selectors import match_get, spec_get
 from core.errors import Refused
 from core.models import Duel, User
-from web.analyses.parts import analysis_view
+from web.analyses.parts import analysis_part, analysis_view
 from web.site.played import get_duel
 from web.site.refusals import explained
 
@@ -28,7 +28,7 @@ def analyse(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase
     row = get_duel(request, duel_id)
     assert isinstance(request.user, User)
     try:
-        analysis_request(user=request.user, duel=row, number=number)
+        analysis_request(user=request.user, played=row, number=number)
     except Refused as refused:
         messages.error(request, str(refused))
     return redirect(f"{reverse('web:match', args=[duel_id, number])}#analysis")
@@ -49,7 +49,7 @@ def why(request: HttpRequest, duel_id: int, player: int) -> HttpResponseBase:
         return redirect("web:duel", duel_id)
     if is_analysable(spec_get(row)):
         try:
-            analysis_request(user=request.user, duel=row, number=number)
+            analysis_request(user=request.user, played=row, number=number)
         except Refused as refused:
             messages.error(request, str(refused))
     return redirect(f"{reverse('web:match', args=[duel_id, number])}{_mistake(row, number)}#analysis")
@@ -68,8 +68,4 @@ def _mistake(row: Duel, number: int) -> str:
 def analysis(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     """Return the part of the page while the analysis is in progress; the whole page is loaded anew when it is ready."""
     row = get_duel(request, duel_id)
-    record, _ = match_get(row, number)
-    view = analysis_view(row, record, duel_names(row))
-    if view is None or view.job is None or view.job.is_over:
-        return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "web/duels/viewer/analysis.html", {"analysis": view, "duel": row, "match": record})
+    return analysis_part(request, row, number, duel_names(row), reverse("web:match", args=[duel_id, number]))

@@ -37,8 +37,12 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True)
 class MatchAddresses:
-    """Where the parts of a match's page are. files: by form of the replay. previous, next: of the matches beside it."""
+    """Where the parts of a match's page are. files: by form of the replay. previous, next: of the matches beside it.
 
+    page: its own.
+    """
+
+    page: str
     frames: str
     files: dict[str, str]
     previous: str = ""
@@ -49,6 +53,7 @@ def match_addresses(page: str, job_id: int, number: int, count: int) -> MatchAdd
     """Return the addresses of a match among others. page: the name of its page's address."""
     frames, replay = (f"{page}_frames", f"{page}_replay") if page == "web:match" else VALIDATION_PARTS
     return MatchAddresses(
+        reverse(page, args=[job_id, number]),
         reverse(frames, args=[job_id, number]),
         {form: reverse(replay, args=[job_id, number, form]) for form in ("html", "json")},
         reverse(page, args=[job_id, number - 1]) if number > 1 else "",

@@ -88,6 +88,14 @@ def segments(duel: Duel) -> Iterator[Segment]:
         start += count
 
 
+def won_so_far(duel: Duel, index: Sequence[MatchSummary]) -> tuple[int, int]:
+    """Return the matches that the players have won, while a duel runs among those that its page lists (`index`)."""
+    if duel.is_over:
+        return duel.player_1_wins + duel.player_2_errors, duel.player_2_wins + duel.player_1_errors
+    counts = Counter(match.outcome for match in index)
+    return counts[Outcome.PLAYER_1], counts[Outcome.PLAYER_2]
+
+
 def seat_shares(index: Sequence[MatchSummary], names: tuple[str, str]) -> list[SeatShare]:
     """Return the results by who had the first seat, for both players; none without matches."""
     won = (Outcome.PLAYER_1, Outcome.PLAYER_2)

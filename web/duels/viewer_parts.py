@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from django.contrib.auth.models import AnonymousUser
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.views import FrameView
 from core.duels.replays import Names
-from core.models import Duel, PlayedJob, User
-from web.analyses.parts import analysis_view
+from core.models import Duel, PlayedJob, Sitting, User
+from web.analyses.parts import MistakeMark, analysis_view
 from web.analyses.playout_parts import playouts_view
 from web.duels.output_parts import output_view
 from web.duels.time_parts import times_view
@@ -22,24 +22,27 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ValueBar:
-    """The bar under the board. told: by state, player 1's share in percent (None if unknown) and a sentence."""
+    """The bar beside the board. told: by state, player 1's share in percent (None if unknown) and a sentence."""
 
     share: int | None
     sentence: str
     told: Sequence[tuple[int | None, str]]
 
 
-def valued(job: PlayedJob, record: MatchRecord, names: Names, position: int, *, last: int, may_go_on: bool) -> Context:
+def valued(
+    job: PlayedJob, record: MatchRecord, names: Names, position: int, *, last: int, may_play_out: bool
+) -> Context:
     """Return what a match's positions are worth, by a solver and by playouts. Raises NotStored.
 
-    position, last: numbers of the state that is shown and of the last one. may_go_on: whether everyone may see the
-    match, so that agents may play on from it.
+    position, last: numbers of the state that is shown and of the last one. may_play_out: whether everyone may see the
+    match of a duel, so that agents may play on from it.
     """
-    if not isinstance(job, Duel) or not job.is_over:
+    if not isinstance(job, Duel | Sitting) or not job.is_over:
         return {}
     analysis = analysis_view(job, record, names)
-    playouts = playouts_view(job, record, names, last=last) if may_go_on else None
-    context: Context = {"analysis": analysis, "playouts": playouts, "may_go_on": may_go_on}
+    playouts = playouts_view(job, record, names, last=last) if may_play_out and isinstance(job, Duel) else None
+    context: Context = {"analysis": analysis, "playouts": playouts, "may_play_out": may_play_out}
+    context["marks"] = {} if analysis is None else analysis.marks
     told: Sequence[tuple[int | None, str]] = ()
     if playouts is not None:
         context["playout_here"], told = round(position * playouts.step, 1), playouts.told
@@ -50,13 +53,16 @@ def valued(job: PlayedJob, record: MatchRecord, names: Names, position: int, *, 
     return context
 
 
-def timed(states: list[FrameView], names: Names, position: int, *, person: int | None) -> Context:
-    """Return how long the moves of a match took. person: the player who is a person, if there is one."""
+def timed(
+    states: list[FrameView], names: Names, position: int, *, person: int | None, marks: Mapping[int, MistakeMark]
+) -> Context:
+    """Return the moves of a match, with the time and the mark of each. person: the player who is one, if any."""
     times = times_view(states, names, person=person)
+    took = [""] * len(states) if times is None else times.by_ply
+    moves = [(state, time, marks.get(state.ply)) for state, time in zip(states, took, strict=True)]
     if times is None:
-        return {"moves": [(state, "") for state in states]}
-    here = round((position - 1) * times.step, 2)
-    return {"times": times, "time_here": here, "moves": list(zip(states, times.by_ply, strict=True))}
+        return {"moves": moves}
+    return {"times": times, "time_here": round((position - 1) * times.step, 2), "moves": moves}
 
 
 def printed(

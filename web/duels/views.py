@@ -10,19 +10,16 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from arena_kit.environment.record_archive import MatchSummary
+from core.duels.highlights import highlights_beside
 from core.duels.replays import duel_names, validation_names
-from core.duels.selectors import (
-    NotStored,
-    match_get,
-    match_groups,
-)
+from core.duels.selectors import NotStored, match_get, match_groups
 from core.jobs.waits import wait_of
 from core.tournaments.results import duel_visible
 from core.watching.selectors import index_get, match_shown
 from web.duels.course_parts import course_of
 from web.duels.match_page import frames, viewer
 from web.duels.match_parts import match_addresses, sharing
-from web.duels.parts import group_views, match_filter, origin_crumbs, seat_shares, segments
+from web.duels.parts import group_views, match_filter, origin_crumbs, seat_shares, segments, won_so_far
 from web.duels.viewer_parts import Context
 from web.site.played import get_duel, get_validation, source_visible
 from web.site.refusals import explained
@@ -40,7 +37,6 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
         "names": duel_names(row),
         "wait": wait_of(row),
         "can_see_logs": [source_visible(request, player.agent) for player in (row.player_1, row.player_2)],
-        "won": (row.player_1_wins + row.player_2_errors, row.player_2_wins + row.player_1_errors),
         "segments": list(segments(row)),
         "wanted": (wanted := match_filter(request.GET)),
     }
@@ -52,7 +48,8 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
         context["missing"] = str(missing)
     if not row.is_over:
         context |= {"board": board_part(row), "events": events_address(f"duels/{row.pk}")}
-    context |= {"course": course_of(row, duel_names(row), index), "shares": seat_shares(index, duel_names(row))}
+    context |= {"won": won_so_far(row, index), "shares": seat_shares(index, duel_names(row))}
+    context["course"] = course_of(row, duel_names(row), index)
     part = request.headers.get("HX-Target") == "duel"
     return render(request, "web/duels/body.html" if part else "web/duels/duel.html", context)
 
@@ -61,7 +58,7 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     """Show one match of a duel in the viewer."""
     row = get_duel(request, duel_id)
-    record, count = match_shown(row, number)
+    record, count, index = match_shown(row, number)
     names = duel_names(row)
     agents = (row.player_1.agent, row.player_2.agent)
     trace = record.faulty_player is not None and source_visible(request, agents[record.faulty_player])
@@ -79,6 +76,7 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         "can_see_trace": trace,
         "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/" if is_public else "",
         "sharing": sharing(row, record, count) if is_public else None,
+        "beside": highlights_beside(row, index, number),
     }
     return viewer(request, row, record, count, names, match_addresses("web:match", row.pk, number, count), context)
 

@@ -81,7 +81,9 @@ def site_page(job: Job) -> str:
         case Recording():
             return reverse("web:evaluation", args=[job.evaluation_id])
         case Analysis():
-            return f"{reverse('web:match', args=[job.duel_id, job.match_number])}#analysis"
+            is_sitting = job.duel_id is None
+            page = site_page(job.played) if is_sitting else reverse("web:match", args=[job.duel_id, job.match_number])
+            return f"{page}#analysis"
         case Sitting() | Rollout():
             return reverse(f"web:{job.KIND}", args=[job.public_id])
         case PackageBuild():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -15,10 +16,10 @@ from arena_kit.environment.protocol import ArenaEnvironmentError
 from core.addresses import client_address
 from core.duels.branches import MATCHES, branch_create, continuations_of
 from core.duels.positions import Position, position_check, position_of
-from core.duels.replays import duel_names
+from core.duels.replays import duel_names, sitting_names
 from core.duels.selectors import spec_get
 from core.errors import Refused
-from core.models import Agent, User
+from core.models import Agent, Duel, User
 from core.sittings.permissions import environment_obstacle
 from core.sittings.selectors import opponents_of
 from core.sittings.services import sitting_begin
@@ -26,7 +27,7 @@ from web.duels.parts import origin_crumbs
 from web.site.played import get_duel
 from web.site.refusals import explained
 from web.site.requests import account_of, whole_number
-from web.sittings.parts import seat_remember, sittings_known
+from web.sittings.parts import get_sitting, seat_remember, sittings_known
 
 MOST_LISTED = 100
 SEATS = {"first": 0, "second": 1}
@@ -34,18 +35,43 @@ SEATS = {"first": 0, "second": 1}
 
 @explained
 def go_on(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResponseBase:
-    """Show a position, and how to go on from it."""
+    """Show a position of a duel's match, and how to go on from it."""
     duel = get_duel(request, duel_id)
-    position = position_of(duel, number, ply)
+    own = {"duel": duel, "names": duel_names(duel), "match_number": number, "match_counts": MATCHES}
+    return _position(request, position_of(duel, number, ply), ply, own)
+
+
+@explained
+def go_on_sitting(request: HttpRequest, public_id: UUID, ply: int) -> HttpResponseBase:
+    """Show a position of a finished sitting, and how to go on from it."""
+    row = get_sitting(public_id)
+    own = {"sitting": row, "names": sitting_names(row), "chosen": row.submission.agent_id}
+    return _position(request, position_of(row, 1, ply), ply, own)
+
+
+@require_POST
+@explained
+def sit_down(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResponseBase:
+    """Let the reader go on from a position of a duel's match against an agent."""
+    return _sit_down(request, position_of(get_duel(request, duel_id), number, ply))
+
+
+@require_POST
+@explained
+def sit_down_again(request: HttpRequest, public_id: UUID, ply: int) -> HttpResponseBase:
+    """Let the reader go on from a position of a finished sitting against an agent."""
+    return _sit_down(request, position_of(get_sitting(public_id), 1, ply))
+
+
+def _position(request: HttpRequest, position: Position, ply: int, own: dict[str, object]) -> HttpResponseBase:
+    """Show a position. ply: that the address names. own: what the page shows of the duel or the sitting."""
     if position.ply != ply:
-        return redirect("web:go_on", duel_id, number, position.ply)
-    environment, user = duel.environment, account_of(request)
+        return redirect(_address(position))
+    environment, user = position.played.environment, account_of(request)
     opponents = opponents_of(user, environment, count=MOST_LISTED)
-    context = {
-        "duel": duel,
-        "names": duel_names(duel),
+    context = own | {
         "position": position,
-        "match_number": number,
+        "here": _match_address(position) + "from/",
         "environment": environment,
         "crumbs": _crumbs(position),
         "picture": _picture(position),
@@ -54,16 +80,11 @@ def go_on(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResp
         "agents": opponents if user else [],
         "mover": position.to_move[0] if len(position.to_move) == 1 else None,
         "lines": continuations_of(position, limit=10),
-        "match_counts": MATCHES,
     }
     return render(request, "web/sittings/go_on.html", context)
 
 
-@require_POST
-@explained
-def sit_down(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResponseBase:
-    """Let the reader go on from a position against an agent."""
-    position = position_of(get_duel(request, duel_id), number, ply)
+def _sit_down(request: HttpRequest, position: Position) -> HttpResponseBase:
     try:
         made = sitting_begin(
             user=account_of(request),
@@ -75,7 +96,7 @@ def sit_down(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
         )
     except Refused as refusal:
         messages.error(request, str(refusal))
-        return redirect("web:go_on", duel_id, number, position.ply)
+        return redirect(_address(position))
     seat_remember(request, made)
     return redirect("web:sitting", made.public_id)
 
@@ -97,25 +118,38 @@ def let_play(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
     return redirect("web:duel", made.duels.get().pk)
 
 
+def _match_address(position: Position) -> str:
+    """Return the page of the match that a position is of."""
+    played = position.played
+    if isinstance(played, Duel):
+        return reverse("web:match", args=[played.pk, position.match])
+    return reverse("web:sitting", args=[played.public_id])
+
+
+def _address(position: Position) -> str:
+    return f"{_match_address(position)}from/{position.ply}/"
+
+
 def _crumbs(position: Position) -> list[tuple[str, str]]:
-    duel = position.duel
+    played = position.played
+    before, name = (origin_crumbs(played), f"match {position.match}") if isinstance(played, Duel) else ([], str(played))
     return [
-        (reverse("web:environment", args=[duel.environment.slug]), duel.environment.name),
-        *origin_crumbs(duel),
-        (f"{reverse('web:match', args=[duel.pk, position.match])}?ply={position.ply}", f"match {position.match}"),
+        (reverse("web:environment", args=[played.environment.slug]), played.environment.name),
+        *before,
+        (f"{_match_address(position)}?ply={position.ply}", name),
     ]
 
 
 def _picture(position: Position) -> str:
     try:
-        svg = spec_get(position.duel).render(position.frame)
+        svg = spec_get(position.played).render(position.frame)
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         return ""
     return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" if svg else ""
 
 
 def _obstacle(position: Position) -> str:
-    environment = position.duel.environment
+    environment = position.played.environment
     try:
         position_check(position, environment)
     except Refused as refusal:
@@ -126,7 +160,7 @@ def _obstacle(position: Position) -> str:
 def _agent(position: Position, name: str) -> Agent:
     """Return the agent of this name in the environment of a match. Raises Refused."""
     # PostgreSQL refuses strings with a null character.
-    rows = Agent.objects.filter(environment=position.duel.environment).select_related("environment", "owner")
+    rows = Agent.objects.filter(environment=position.played.environment).select_related("environment", "owner")
     found = rows.filter(name__iexact=name).first() if name and "\x00" not in name else None
     if found is None:
         raise Refused("Choose an agent of this environment.")

@@ -149,7 +149,8 @@ def result_shared(sitting: Sitting, record: MatchRecord) -> dict[str, object]:
     """Return how a finished sitting is shared: as others see it."""
     page, card = (reverse(f"web:{name}", args=[sitting.public_id]) for name in ("sitting", "sitting_card"))
     moves = len(record.actions) - record.opening_count
-    said = f"{sitting.submission.agent.environment.name}: {ending(record, sitting_names(sitting))} after {moves} moves."
+    helped = " The person took moves back or was shown hints." if sitting.is_helped else ""
+    said = f"{sitting.environment.name}: {ending(record, sitting_names(sitting))} after {moves} moves.{helped}"
     tags = preview_tags(str(sitting), said, page, card)
     return {"sharing": Sharing(page, "", "", tags), "sharing_said": said, "card": card, "address": absolute(page)}
 

@@ -17,8 +17,15 @@ from core.duels.challenge_selectors import active_version
 from core.errors import Refused
 from core.models import Agent, Environment, Sitting
 from core.sittings.permissions import environment_obstacle, sitting_obstacle
-from core.sittings.selectors import agents_named, hint_of, people_record, sittings_open
-from core.sittings.services import opponents_set, sitting_begin, sitting_move, sitting_resign, sitting_take_back
+from core.sittings.selectors import agents_named, people_record, sittings_open
+from core.sittings.services import (
+    opponents_set,
+    sitting_begin,
+    sitting_hint,
+    sitting_move,
+    sitting_resign,
+    sitting_take_back,
+)
 from core.sittings.strength import opponents_rated, opponents_with_levels, rating_spans
 from core.submissions.selectors import agent_get
 from web.site.limits import answer_refused
@@ -39,7 +46,7 @@ from web.watching.parts import events_address
 SHOWN = 6
 """How many agents of a game the page lists."""
 SEATS = {"first": 0, "second": 1}
-CHANGING = ("state", "not_before", "error_code", "lease_expires_at", "persons_turn_at", "resigned_at")
+CHANGING = ("state", "not_before", "error_code", "lease_expires_at", "persons_turn_at", "resigned_at", "is_helped")
 """The fields of an open sitting that may differ after a move."""
 
 
@@ -143,10 +150,10 @@ def assist(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     row, refusal, hint = _own(request, public_id), "", ""
     try:
         if request.POST.get("what") == "hint":
-            hint = hint_sentence(seen_of(row, is_seated=True), hint_of(row))
+            hint = hint_sentence(seen_of(row, is_seated=True), sitting_hint(sitting=row))
         else:
             sitting_take_back(sitting=row)
-            row.refresh_from_db(fields=CHANGING)
+        row.refresh_from_db(fields=CHANGING)
     except Refused as refused:
         refusal = str(refused)
     is_part = request.headers.get("HX-Target") == "board"

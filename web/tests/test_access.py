@@ -205,6 +205,12 @@ GET    /sittings/{sitting}/move/                                    405 405 405 
 POST   /sittings/{sitting}/move/                                    403 302 403 403
 GET    /sittings/{sitting}/help/                                    405 405 405 405
 POST   /sittings/{sitting}/help/                                    403 200 403 403
+GET    /sittings/{sitting}/analysis/                                409 409 409 409
+GET    /sittings/{sitting}/analyse/                                 405 405 405 405
+POST   /sittings/{sitting}/analyse/                                 302 409 409 409
+GET    /sittings/{sitting}/from/2/                                  409 409 409 409
+GET    /sittings/{sitting}/from/2/sit/                              405 405 405 405
+POST   /sittings/{sitting}/from/2/sit/                              409 409 409 409
 GET    /sittings/{sitting}/card.png                                 409 409 409 409
 GET    /sittings/{sitting}/resign/                                  405 405 405 405
 POST   /sittings/{sitting}/resign/                                  403 302 403 403

@@ -139,7 +139,7 @@ def test_the_match_of_the_home_page_takes_the_room_of_the_drawing(page: Page, st
         if shown == "svg":
             page.route("**/frames.json", lambda route: route.abort())
         page.goto("/")
-        expect(page.locator(f"#hero > a > {shown}")).to_be_visible()
-        heights.append(page.locator("#hero > a").evaluate("link => link.offsetHeight"))
+        expect(page.locator(f"#hero .stage > a > {shown}")).to_be_visible()
+        heights.append(page.locator("#hero .stage > a").evaluate("link => link.offsetHeight"))
         page.unroute_all()
     assert heights[0] == heights[1] > 200

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from core.duels.featured import featured_get
-from core.models import Duel, Rating, Submission
+from core.models import Duel, JobState, Rating, Submission
 from core.tests import factories
 from core.tests.factories import Cast
 
@@ -82,3 +82,13 @@ def test_the_closest_duel_is_one_of_players_in_the_upper_half_or_none(four: list
     assert closest() == []
     Rating.objects.all().delete()
     assert closest() == []
+
+
+def test_the_match_that_is_played_is_the_first_that_is_analysed(four: list[Submission]) -> None:
+    rated(four, MIDDLE, MIDDLE, MIDDLE, MIDDLE)
+    newest = Duel.objects.latest("pk")
+    assert featured_get().films[0].number == 1
+    factories.analysis(newest, 7)
+    factories.analysis(newest, 4)
+    factories.analysis(newest, 2, JobState.QUEUED)
+    assert [film.number for film in featured_get().films if film.duel == newest] == [4]

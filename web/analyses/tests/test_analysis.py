@@ -49,7 +49,7 @@ def test_a_match_is_analysed_on_request_once_and_for_everybody(
     assert all(position.value is not None for position in positions_get(job))
     assert client.get(f"{page}analysis/").headers["HX-Refresh"] == "true"
     shown = client.get(f"{page}?ply=3")
-    for part in ("Every position", 'class="values"', 'id="share"', "with perfect play", "analysis.js"):
+    for part in ("Every position", 'class="values"', 'class="value"', "with perfect play", "analysis.js"):
         assertContains(shown, part)
     assertNotContains(shown, "Analyse this match")
 
@@ -58,18 +58,18 @@ def test_an_analysis_that_failed_may_be_asked_for_again(stage: Stage, cast: Cast
     failed = factories.analysis(stage.duel, state=JobState.FAILED)
 
     assertContains(visit(cast.charlie).get(address(stage.duel)), "Try again")
-    again = analysis_request(user=cast.charlie, duel=stage.duel, number=1)
+    again = analysis_request(user=cast.charlie, played=stage.duel, number=1)
 
     assert (again.pk, again.state) != (failed.pk, failed.state)
 
 
 def test_nobody_has_more_than_three_analyses_in_progress(stage: Stage, cast: Cast) -> None:
     for number in (1, 2, 3):
-        analysis_request(user=cast.charlie, duel=stage.duel, number=number)
+        analysis_request(user=cast.charlie, played=stage.duel, number=number)
 
     with pytest.raises(Refused, match="3 analyses in progress"):
-        analysis_request(user=cast.charlie, duel=stage.duel, number=4)
-    assert analysis_request(user=cast.charlie, duel=stage.duel, number=2).match_number == 2
+        analysis_request(user=cast.charlie, played=stage.duel, number=4)
+    assert analysis_request(user=cast.charlie, played=stage.duel, number=2).match_number == 2
 
 
 def test_environments_without_a_solver_offer_no_analysis(client: Client, cast: Cast) -> None:
@@ -77,7 +77,7 @@ def test_environments_without_a_solver_offer_no_analysis(client: Client, cast: C
 
     assertNotContains(client.get(address(stage.duel)), 'id="analysis"')
     with pytest.raises(Refused, match="has no solver"):
-        analysis_request(user=cast.alice, duel=stage.duel, number=1)
+        analysis_request(user=cast.alice, played=stage.duel, number=1)
 
 
 def lost_by(duel: Duel, player: int) -> list[tuple[int, int]]:

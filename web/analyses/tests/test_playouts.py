@@ -59,7 +59,7 @@ def test_positions_of_a_match_are_played_out_on_request_once_and_shown_to_everyb
         played.play(duel)
     assert client.get(f"{page}playouts/").headers["HX-Refresh"] == "true"
     shown = client.get(f"{page}?ply=2")
-    for part in ('class="values"', 'id="share"', "With anna v1 and alma v1 the side of anna v1 won", "analysis.js"):
+    for part in ('class="values"', 'class="value"', "With anna v1 and alma v1 the side of anna v1 won", "analysis.js"):
         assertContains(shown, part)
     view = shown.context["playouts"]
     assert len(view.marks) == len(duels) + 1

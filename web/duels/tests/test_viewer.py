@@ -13,6 +13,8 @@ from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.environment.replay_file.views import frame_views
 from arena_kit.tests.environment.playing import match_record
+from core.duels.analyses import analysis_request
+from core.jobs.worker import Performed, step
 from core.models import Duel, Validation
 from core.tests import factories
 from core.tests.factories import Cast
@@ -116,6 +118,54 @@ def test_matches_lead_to_their_neighbours_and_back_to_the_duel(client: Client, s
     assertContains(last, f'rel="prev" href="{address(stage.duel, MATCH_COUNT - 1)}"')
     assertNotContains(last, 'rel="next"')
     assertContains(first, f'href="/duels/{stage.duel.pk}/"')
+
+
+def test_a_match_plays_from_the_end_of_its_opening_unless_the_address_names_a_state(
+    client: Client, stage: Stage
+) -> None:
+    damage_match(stage.duel, 1, opening_count=2)
+
+    assertContains(client.get(address(stage.duel)), "data-plays")
+    assertContains(client.get(address(stage.duel)), 'data-position="2"')
+    assertContains(client.get(address(stage.duel)), "2 / ")
+    assertNotContains(client.get(address(stage.duel) + "?ply=1"), "data-plays")
+
+
+def test_the_board_comes_before_what_explains_the_match(client: Client, stage: Stage) -> None:
+    page = client.get(address(stage.duel)).content.decode()
+
+    parts = ("Players", 'id="frame"', 'id="controls"', ">Moves</h2>", "Why did it end", "As text</h2>", "Facts</h2>")
+    places = [page.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_mistakes_are_marked_in_the_list_of_moves_and_for_the_slider(client: Client, stage: Stage) -> None:
+    analysis_request(user=stage.anna.agent.owner, played=stage.duel, number=1)
+    assert step("duel") is Performed.DONE
+
+    shown = client.get(address(stage.duel) + "?ply=0")
+
+    found = {ply: (mark.sign, mark.word) for ply, mark in shown.context["marks"].items()}
+    assert found, "two players without a plan make mistakes"
+    values = frames_shares(client, stage)
+    for ply, (sign, word) in found.items():
+        assert sign == ("??" if {values[ply - 1], values[ply]} == {0, 100} else "?")
+        assertContains(shown, f'aria-label="{word}">{sign}</b>')
+        assertContains(shown, f'<line x1="{ply}"')
+
+
+def frames_shares(client: Client, stage: Stage) -> list[int | None]:
+    shares: list[int | None] = client.get(address(stage.duel) + "frames.json").json()["shares"]
+    return shares
+
+
+def test_a_match_leads_to_those_worth_a_look(client: Client, stage: Stage) -> None:
+    damage_match(stage.duel, 5, actions=(0,) * 20)
+
+    for number in (4, 6):
+        page = client.get(address(stage.duel, number))
+        assertContains(page, f'<a href="{address(stage.duel, 5)}">')
+        assertContains(page, "match 5, the longest")
 
 
 def test_a_forfeit_shows_its_sentence_to_all_and_its_trace_to_those_who_may_see_the_source(

@@ -14,7 +14,7 @@ from core.duels.analyses import analysis_request
 from core.jobs.worker import Performed, step
 from core.tests import factories
 from core.tests.factories import NOON
-from web.tests.arena import Stage, staged
+from web.tests.arena import Stage, damage_match, staged
 from web.tests.tabs import used
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -40,8 +40,8 @@ def page(stage: Stage, tab: Page) -> Iterator[Page]:
         yield page
 
 
-def watch(page: Page, stage: Stage, query: str = "", number: int = 1) -> int:
-    """Open a match; return the position of its last state."""
+def watch(page: Page, stage: Stage, query: str = "?ply=0", number: int = 1) -> int:
+    """Open a match at a state, where it stands still; return the position of its last state."""
     page.goto(f"/duels/{stage.duel.pk}/matches/{number}/{query}")
     slider = page.locator("#slider")
     expect(slider).to_be_visible()
@@ -76,6 +76,34 @@ def test_keys_step_jump_and_play(page: Page, stage: Stage) -> None:
     page.keyboard.press("Space")
     page.clock.run_for(9000)
     at(page, 1)
+
+
+def test_a_match_plays_by_itself_until_it_is_paused(page: Page, stage: Stage) -> None:
+    damage_match(stage.duel, 1, opening_count=2)
+    watch(page, stage, "")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    at(page, 2)
+    # Moves that a person has not asked for are not read out, and the address stays that of the match.
+    expect(page.locator("#caption")).to_have_attribute("aria-live", "polite")
+    page.clock.run_for(1800)
+    at(page, 4)
+    expect(page.locator("#caption")).to_have_attribute("aria-live", "off")
+    expect(page).to_have_url(re.compile(r"/matches/1/$"))
+    page.get_by_role("button", name="Pause").click()
+    page.clock.run_for(9000)
+    at(page, 4)
+    expect(page).to_have_url(re.compile(r"\?ply=4$"))
+
+
+def test_people_who_want_no_motion_start_a_match_themselves(page: Page, stage: Stage) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    watch(page, stage, "")
+    page.clock.run_for(9000)
+    at(page, 0)
+    page.get_by_role("button", name="Play").click()
+    page.clock.run_for(900)
+    at(page, 1)
+    page.emulate_media(reduced_motion="no-preference")
 
 
 @pytest.mark.nightly
@@ -210,7 +238,7 @@ def test_a_long_match_of_two_moves_a_step_plays_in_about_a_minute(
 
 
 def test_the_analysis_follows_the_state_in_view_and_leads_to_others(page: Page, stage: Stage) -> None:
-    analysis_request(user=stage.anna.agent.owner, duel=stage.duel, number=1)
+    analysis_request(user=stage.anna.agent.owner, played=stage.duel, number=1)
     assert step("duel") is Performed.DONE
     last = watch(page, stage)
     remark, here = page.locator("#remark"), page.locator("#analysis .here")
@@ -220,6 +248,10 @@ def test_the_analysis_follows_the_state_in_view_and_leads_to_others(page: Page, 
 
     at(page, last)
     expect(remark).to_have_text(re.compile(r"has won\.$|^Draw\.$"))
+    # The bar stands at the end, and the slider has a mark for every mistake in the list of moves.
+    share = {"a": "100", "b": "0", "D": "50"}[remark.inner_text()[0]]
+    expect(page.locator(".value .one")).to_have_attribute("height", share)
+    expect(page.locator(".track line")).to_have_count(page.locator("#moves .mark").count())
     expect(here).to_have_attribute("x1", re.compile("^6(39|40)"))
     # The bar of the last move is marked, and a slow move leads to its state.
     expect(page.locator("#time-here")).to_have_attribute("x", re.compile("^5[0-9]{2}"))

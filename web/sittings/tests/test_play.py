@@ -95,6 +95,11 @@ def test_the_record_against_people_leaves_out_the_owners_own_matches(client: Cli
     assertNotContains(client.get(here), "Against people")
     Sitting.objects.update(user=factories.user("erik"))
     assertContains(client.get(here), "it has won 2 of 4")
+    # Help, and a beginning from another match, would make a record of nothing.
+    first, second, *_ = Sitting.objects.all()
+    Sitting.objects.filter(pk=first.pk).update(is_helped=True)
+    Sitting.objects.filter(pk=second.pk).update(opening=[3], origin_match=1, origin_ply=1)
+    assertContains(client.get(here), "it has won 0 of 2")
 
 
 def test_a_visitor_who_has_too_many_open_matches_finds_and_ends_them(client: Client, anna: Submission) -> None:
@@ -115,8 +120,13 @@ def test_a_move_is_taken_back_with_the_reply_to_it(client: Client, anna: Submiss
     page = _sit(client)
     assertNotContains(client.get(page), "Take back")
     _play(3, 2, 4, 2)
+    assertContains(client.get(page), "With help a match does not count")
     assertContains(client.get(page), "Take back")
-    assertContains(client.post(f"{page}help/", {"what": "back"}), "Your turn.")
+    helped = client.post(f"{page}help/", {"what": "back"})
+    assertContains(helped, "Your turn.")
+    assertContains(helped, "A move was taken back or a hint was shown")
+    assertNotContains(helped, "With help a match does not count")
+    assert Sitting.objects.get().is_helped
     assert [move.step for move in SittingMove.objects.all()] == [0, 1]
     client.post(f"{page}help/", {"what": "back"})
     assertContains(client.post(f"{page}help/", {"what": "back"}), "You have not moved yet.")
@@ -129,13 +139,16 @@ def test_a_move_is_taken_back_with_the_reply_to_it(client: Client, anna: Submiss
 def test_a_hint_names_the_move_that_wins_where_the_solver_sees_the_end(client: Client, anna: Submission) -> None:
     page = _sit(client)
     assertContains(client.post(f"{page}help/", {"what": "hint"}), "No hint yet")
+    assert not Sitting.objects.get().is_helped, "no hint was shown"
     _play(3, 0, 3, 0, 3, 1)
     assertContains(client.post(f"{page}help/", {"what": "hint"}), "You can win in 1 move of both sides: Column 3.")
+    assert Sitting.objects.get().is_helped
 
 
 def test_a_board_shows_the_person_in_one_colour_whichever_seat_they_have(client: Client, anna: Submission) -> None:
     page = client.get(_sit(client, seat="second")).content.decode()
     players = page[page.index("<h2>Players</h2>") :]
     assert players.index("player-2") < players.index("player-1")
+    assert 'agents/anna/">anna</a>' in players
     assertContains(client.get("/play/"), "/environments/connect-four/rules/")
     assert "/environments/connect-four/rules/" in page

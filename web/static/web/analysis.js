@@ -2,13 +2,13 @@
 // In a block, because the player has a `viewer` of its own.
 {
   const told = JSON.parse(document.getElementById("told")?.textContent ?? "[]");
-  const [share, unsolved, remark] = ["share", "unsolved", "remark"].map((id) => document.getElementById(id));
+  const [bar, remark] = [document.querySelector(".value"), document.getElementById("remark")];
 
   document.getElementById("viewer").addEventListener("ply", ({ detail }) => {
     if (!told[detail]) return;
     const [percent, sentence] = told[detail];
-    share.setAttribute("width", percent ?? 0);
-    unsolved.setAttribute("visibility", percent === null ? "visible" : "hidden");
+    bar.querySelector(".one").setAttribute("height", percent ?? 0);
+    bar.classList.toggle("unknown", percent === null);
     remark.textContent = sentence;
     for (const here of document.querySelectorAll(".values .here")) {
       const x = detail * Number(here.dataset.step);

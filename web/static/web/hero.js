@@ -7,12 +7,18 @@ const [pauseButton, nextButton] = hero.querySelectorAll("button");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 let film = 0;
 let pictures = [];
+// By state, player 1's share of the bar in percent; none for a match without an analysis.
+let shares = [];
+const bar = hero.querySelector(".value");
 let at = 0;
 let playing = 0;
 let asked = false;
 
 function showState() {
   hero.querySelector("img").src = pictures[at];
+  bar.toggleAttribute("hidden", !shares.length);
+  bar.classList.toggle("unknown", (shares[at] ?? null) === null);
+  bar.querySelector(".one").setAttribute("height", shares[at] ?? 0);
 }
 
 function step() {
@@ -38,11 +44,12 @@ async function show(number) {
   pause();
   const answer = await fetch(films[number].frames);
   if (!answer.ok) return;
-  const found = (await answer.json()).frames.map(({ svg }) => svg && `data:image/svg+xml,${encodeURIComponent(svg)}`).filter(Boolean);
+  const told = await answer.json();
+  const found = told.frames.map(({ svg }) => svg && `data:image/svg+xml,${encodeURIComponent(svg)}`).filter(Boolean);
   if (found.length < 2) return;
-  [film, pictures] = [number, found];
+  [film, pictures, shares] = [number, found, told.shares ?? []];
   if (!hero.querySelector("img")) {
-    hero.querySelector("svg").replaceWith(Object.assign(document.createElement("img"), { alt: "" }));
+    hero.querySelector("a svg").replaceWith(Object.assign(document.createElement("img"), { alt: "" }));
     for (const button of films.length > 1 ? [pauseButton, nextButton] : [pauseButton]) button.hidden = false;
   }
   for (const link of hero.querySelectorAll("a")) link.href = films[film].match;

@@ -63,6 +63,10 @@ def test_a_running_duel_shows_its_finished_matches_and_the_moves_of_one(client: 
     page = text(client, f"/duels/{duel.pk}/")
     assert f'href="/duels/{duel.pk}/matches/1/"' in page
     assert "Match 2, 10 seconds ago" in page
+    winner = ToldMoves.objects.get(match=1).outcome
+    won = "anna v1 1, berta v1 0" if winner == "PLAYER_1" else "anna v1 0, berta v1 1"
+    assert f"Matches won so far: {won}." in page
+    assert f"1 of {duel.match_count} matches played" in page
     assert "data:image/svg+xml;base64" in page
     assert "Reload the page" in page
     match = text(client, f"/duels/{duel.pk}/matches/1/")

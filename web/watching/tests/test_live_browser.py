@@ -12,6 +12,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django.fixtures import Settings
 
+from core.duels.analyses import analysis_request
+from core.jobs.worker import Performed, step
 from core.models import Duel, JobState, ToldMoves
 from core.tests import factories
 from core.watching.selectors import DELAY
@@ -64,8 +66,22 @@ def test_the_home_page_plays_a_match_until_it_is_paused(page: Page, stage: Stage
     expect(picture).not_to_have_attribute("src", first)
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
-    page.locator("#hero > a").click()
+    page.locator("#hero .stage > a").click()
     expect(page).to_have_url(re.compile(f"/duels/{stage.duel.pk}/matches/1/"))
+
+
+def test_an_analysed_match_is_played_first_beside_the_bar_of_its_values(page: Page, stage: Stage) -> None:
+    Duel.objects.filter(pk=stage.duel.pk).update(
+        player_1_errors=0, player_2_errors=0, draws=0, player_1_wins=31, player_2_wins=29
+    )
+    page.goto("/")
+    expect(page.locator("#hero img")).to_be_visible()
+    expect(page.locator("#hero .value")).to_be_hidden()
+    analysis_request(user=stage.anna.agent.owner, played=stage.duel, number=2)
+    assert step("duel") is Performed.DONE
+    page.goto("/")
+    expect(page.locator("#hero .value")).to_be_visible()
+    expect(page.locator("#hero .stage > a")).to_have_attribute("href", f"/duels/{stage.duel.pk}/matches/2/")
 
 
 def test_the_match_of_the_home_page_stands_still_for_people_who_want_no_motion(page: Page, stage: Stage) -> None:

@@ -9,7 +9,7 @@ const AHEAD = 30;
 // Decoded pictures take memory, so at most this many are kept.
 const MOST_DECODED = 400;
 const CONTROLS = `
-  <input id="slider" type="range" min="0" step="1">
+  <div class="track"><input id="slider" type="range" min="0" step="1"></div>
   <div class="buttons">
     <button type="button" data-do="first" aria-label="First" title="First (Home)"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 5v14M19 5 9 12l10 7z"/></svg></button>
     <button type="button" data-do="back" aria-label="Back" title="Back (left arrow)"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M16 5 7 12l9 7z"/></svg></button>
@@ -26,6 +26,8 @@ let frames = [];
 let position = 0;
 let timer = null;
 let loads = 0;
+// Whether the match plays without having been asked to: then its moves are not read out, and the address stays.
+let unasked = false;
 const drawing = document.createElement("div");
 let root = null;
 const decoded = [];
@@ -42,7 +44,7 @@ function show(wanted, isFirst = false) {
   count.textContent = `${ply} / ${last}`;
   // During playback, screen readers read the captions if there is time; the board is read only when stepping.
   text.setAttribute("aria-live", timer ? "off" : "polite");
-  caption.setAttribute("aria-live", timer && pace() < FRAME_MILLISECONDS ? "off" : "polite");
+  caption.setAttribute("aria-live", timer && (unasked || pace() < FRAME_MILLISECONDS) ? "off" : "polite");
   caption.textContent = captionOf(position);
   text.textContent = frames[position].text;
   slider.value = position;
@@ -170,16 +172,24 @@ function tick() {
 
 function pause() {
   setPlaying(false);
-  remember();
+  if (!unasked) remember();
+}
+
+function playByItself() {
+  if (document.hidden) return document.addEventListener("visibilitychange", playByItself, { once: true });
+  unasked = true;
+  return setPlaying(true);
 }
 
 function play() {
+  unasked = false;
   if (timer) return pause();
   if (position >= frames.length - 1) show(0);
   setPlaying(true);
 }
 
 function jump(wanted) {
+  unasked = false;
   setPlaying(false);
   show(wanted);
 }
@@ -260,12 +270,15 @@ async function load() {
   controls.innerHTML = CONTROLS;
   slider = document.getElementById("slider");
   slider.max = frames.length - 1;
+  const marks = document.getElementById("marks");
+  if (marks) slider.before(marks.content);
   slider.setAttribute("aria-label", controls.dataset.slider);
   playButton = controls.querySelector("[data-do=play]");
   if (board) styleBoard();
   for (const link of links) link.tabIndex = -1;
   listen();
   show(nearest(asked() ?? Number(viewer.dataset.position)), true);
+  if ("plays" in viewer.dataset && asked() === null && !matchMedia("(prefers-reduced-motion: reduce)").matches) playByItself();
 }
 
 const isReady = () => Boolean(playButton?.isConnected);

@@ -1,0 +1,60 @@
+"""The matches of a duel that are worth a look, by a plain rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import F, Max, Min
+
+from arena_kit.environment.record_archive import MatchSummary
+from arena_kit.environment.records import Fault, Outcome
+from core.models import Analysis, Duel, JobState
+
+SURPRISE = 0.2
+"""A won match is a surprise if its winner won at most this share of the matches that were won by play."""
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A match worth a look. why: in a few words."""
+
+    number: int
+    why: str
+
+
+def highlights(duel: Duel, index: Sequence[MatchSummary]) -> list[Highlight]:
+    """Return the matches of a duel that are worth a look, by number. index: all its matches. One query.
+
+    These are the won ones whose analysis shows that a mistake changed who could win, the surprises, and the longest.
+    Matches that repeat others and those that were forfeited are left out.
+    """
+    found = {row.number: row for row in index if row.fault is Fault.NONE and row.same_as in (None, row.number)}
+    if not found:
+        return []
+    won: Counter[Outcome] = Counter(row.outcome for row in found.values() if row.outcome is not Outcome.DRAW)
+    why = {max(found.values(), key=lambda row: (row.moves, -row.number)).number: "the longest"}
+    for row in found.values():
+        if won[row.outcome] and won[row.outcome] <= SURPRISE * won.total():
+            why[row.number] = "a surprise"
+    for number in _decided_by_mistakes(duel):
+        if number in found and found[number].outcome is not Outcome.DRAW:
+            why[number] = "a mistake"
+    return [Highlight(number, why[number]) for number in sorted(why)]
+
+
+def highlights_beside(
+    duel: Duel, index: Sequence[MatchSummary], number: int
+) -> tuple[Highlight | None, Highlight | None]:
+    """Return the matches worth a look before and after a match of a duel; None where there is none."""
+    found = highlights(duel, index)
+    before = [one for one in found if one.number < number]
+    return before[-1] if before else None, next((one for one in found if one.number > number), None)
+
+
+def _decided_by_mistakes(duel: Duel) -> list[int]:
+    """Return the matches of a duel in whose analysis the value of the positions changes, which takes a mistake."""
+    rows = Analysis.objects.filter(duel=duel, state=JobState.SUCCEEDED).order_by()
+    values = rows.annotate(low=Min("positions__value"), high=Max("positions__value"))
+    return list(values.filter(low__lt=F("high")).values_list("match_number", flat=True))
