@@ -14,8 +14,11 @@ from django.db.models.functions import Length
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
+    Blunder,
     Build,
     Challenge,
+    Drill,
+    DrillMove,
     Environment,
     Evaluation,
     JobState,
@@ -53,7 +56,7 @@ def agent_progress(
     now: datetime,
     rating: float | None = None,
 ) -> Progress:
-    """Return how far the work of an agent, its tournaments and its ratings are. About ten queries, of few rows.
+    """Return how far the work of an agent, its tournaments and its ratings are. About thirteen queries, of few rows.
 
     playing: the version that plays for it, or is on the board. last: its latest duels. rating: as the page shows it,
     because a fit may end after it was read and before this looks. Call it before the page is made: what changes
@@ -75,10 +78,14 @@ def agent_progress(
         open=Count("duels", filter=Q(duels__state__in=OPEN)), done=Sum("duels__matches_done")
     )
     challenges = list(asked.order_by("-pk").values_list("pk", "open", "done")[:CHALLENGES])
+    drills = Drill.objects.filter(submission__agent=agent, state__in=OPEN).count()
+    newest = Blunder.objects.filter(agent=agent).aggregate(Max("pk"))
+    moved = DrillMove.objects.filter(blunder__agent=agent).aggregate(Max("pk"))
     is_moving = (
         any(row["open"] for row in jobs)
         or any(state == PromotionState.TESTING for _, state, _, _ in tested)
         or any(count for _, count, _ in challenges)
+        or drills > 0
         or any(state == TournamentState.RUNNING and not left for *_, left, state in places)
         or (rated or 0) > (fitted or 0)
         or _awaits_rank(agent, playing, rank)
@@ -88,6 +95,7 @@ def agent_progress(
         *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, rating],
         *[fitted_at, fitted],
         *[sorted(versions), [list(row.values()) for row in jobs], places, tested, challenges, is_moving],
+        *[drills, newest, moved],
         *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],
         int(now.timestamp() / LINE_SECONDS) if any(row["waiting"] for row in jobs) else 0,
     ]
