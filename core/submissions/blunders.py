@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.core.cache import cache
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from arena_kit.analysis.blunders import frame_at
 from arena_kit.analysis.sentences import moves_listed
@@ -66,8 +66,15 @@ def blunders_shown(rows: Collection[Blunder]) -> list[BlunderShown]:
     return shown
 
 
+def drill_scores(rows: QuerySet[Blunder]) -> list[tuple[int, int, int]]:
+    """Return number, positions found and positions asked of each version that was drilled, the newest first."""
+    moves = DrillMove.objects.filter(blunder__in=rows.order_by().values("pk")).exclude(is_found=None)
+    counted = moves.order_by("-submission__number").values_list("submission__number")
+    return list(counted.annotate(found=Count("pk", filter=Q(is_found=True)), asked=Count("pk")))
+
+
 def blunders_by_page(user: User, addresses: Collection[str]) -> dict[str, BlunderShown]:
-    """Return the worst blunder of a person's agents in the tournament or challenge that each of these pages is about."""
+    """Return the worst blunder of a person's agents in each tournament or challenge that has one of these pages."""
     if not addresses:
         return {}
     of_event = Q(duel__tournament__isnull=False) | Q(duel__challenge__isnull=False)
