@@ -83,7 +83,7 @@ def test_a_lost_challenge_leads_to_positions_that_new_versions_and_folders_are_a
     moves = DrillMove.objects.filter(submission=drill.submission)
     assert moves.count() == own.count()
     assert all(move.action in move.blunder.holding and move.is_found for move in moves)
-    assertContains(owner.get(page), f"{own.count()} of {own.count()} found")
+    assertContains(owner.get(page), f"v2 finds {own.count()} of {own.count()}.")
 
     token = token_create(owner=lost.owner, name="laptop", now=timezone.now(), days=1)[1]
     monkeypatch.setenv("ARENA_URL", live_server.url)

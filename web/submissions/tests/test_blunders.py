@@ -48,7 +48,7 @@ def test_only_the_owner_and_organisers_see_positions_and_which_versions_find_the
         assertContains(shown, TITLE)
         assertContains(shown, SAID, count=SHOWN)
         assertContains(shown, "after which the other side can force a win. It would have kept the draw with")
-        assertContains(shown, "1 of 2 found")
+        assertContains(shown, "v2 finds 1 of 2.")
         assertContains(shown, f"/duels/{stage.duel.pk}/matches/1/?ply=1")
         assertContains(viewer.get(f"{page}blunders/"), SAID, count=3)
         unsolved, missed, found = viewer.get(api).json()
