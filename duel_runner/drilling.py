@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from arena_kit.analysis.blunders import Blunder
 from arena_kit.analysis.drill import Drilled, move_at
-from core.duels.blunders import ASKED, drill_positions, drill_succeed, found_of
+from core.duels.blunders import ASKED, drill_positions, drill_succeed
 from core.jobs.lease import Lease
 from core.models import Drill
 from duel_runner.makeable import if_makeable
@@ -27,7 +28,7 @@ def drill(job: Drill, lease: Lease) -> None:
         moves[row.pk] = move_at(
             spec,
             launch,
-            found_of(row),
+            Blunder.of(row),
             limits=limits,
             clock=time.monotonic,
             still_wanted=lease.raise_if_lost,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from arena_kit.analysis.mistakes import Mistake, mistakes, worst
 from arena_kit.analysis.positions import Position
@@ -38,6 +39,14 @@ class Blunder:
     losing: tuple[int, ...]
     before: float
     after: float
+
+    @classmethod
+    def of(cls, row: Any) -> Blunder:
+        """Return the position that a row of the site or an answer of its API has in fields of these names."""
+        found: dict[str, Any] = {one.name: getattr(row, one.name) for one in fields(cls)}
+        for name in ("actions", "holding", "losing"):
+            found[name] = tuple(found[name])
+        return cls(**found)
 
     def is_found(self, action: int) -> bool | None:
         """Return whether a move keeps the value; None for one that is not solved."""

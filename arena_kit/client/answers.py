@@ -219,17 +219,7 @@ class BlunderRow:
     @property
     def blunder(self) -> Blunder:
         """The position for `arena_kit.analysis.drill.move_at`."""
-        return Blunder(
-            self.ply,
-            self.seat,
-            self.seed,
-            self.actions,
-            self.played,
-            self.holding,
-            self.losing,
-            self.before,
-            self.after,
-        )
+        return Blunder.of(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,21 +60,6 @@ def blunders_keep(*, duel: Duel, number: int, seats: Sequence[int], found: Seque
             _drill_active(agent)
 
 
-def found_of(row: Blunder) -> Found:
-    """Return a stored position as the library has it."""
-    return Found(
-        row.ply,
-        row.seat,
-        row.seed,
-        tuple(row.actions),
-        row.played,
-        tuple(row.holding),
-        tuple(row.losing),
-        row.before,
-        row.after,
-    )
-
-
 def drill_positions(submission: Submission, rules: str) -> QuerySet[Blunder]:
     """Return the positions of these rules, with known answers, in which a version has not moved yet."""
     rows = Blunder.objects.filter(agent=submission.agent_id, environment_version=rules)

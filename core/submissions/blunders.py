@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
 
+from arena_kit.analysis.blunders import Blunder as Position
 from arena_kit.analysis.blunders import frame_at
 from arena_kit.analysis.sentences import moves_listed
 from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
@@ -15,7 +16,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file.views import picture_of
 from arena_kit.environment.svg import in_colours_of_players
 from arena_kit.environment.words import move_in_words
-from core.duels.blunders import found_of, has_open_information
+from core.duels.blunders import has_open_information
 from core.links import page, tournament_address
 from core.models import Agent, Blunder, DrillMove, User
 from core.people.rights import may
@@ -127,7 +128,7 @@ def _draw(row: Blunder) -> list[str] | None:
     seats = (player, 1 - player) if row.seat == 0 else (1 - player, player)
     try:
         spec = get_spec(row.environment_version)
-        frame, text = frame_at(spec, found_of(row))
+        frame, text = frame_at(spec, Position.of(row))
         held = moves_listed([move_in_words(spec, frame, action) for action in row.holding]) if row.holding else ""
         picture = picture_of(in_colours_of_players(spec.render(frame), seats))
         return [move_in_words(spec, frame, row.played), held, picture, text]
