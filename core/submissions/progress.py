@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Q, Subquery, Sum
 from django.db.models.functions import Length
 
 from core.jobs.states import OPEN
@@ -18,7 +18,6 @@ from core.models import (
     Build,
     Challenge,
     Drill,
-    DrillMove,
     Environment,
     Evaluation,
     JobState,
@@ -56,18 +55,19 @@ def agent_progress(
     now: datetime,
     rating: float | None = None,
 ) -> Progress:
-    """Return how far the work of an agent, its tournaments and its ratings are. About thirteen queries, of few rows.
+    """Return how far the work of an agent, its tournaments and its ratings are. About ten queries, of few rows.
 
     playing: the version that plays for it, or is on the board. last: its latest duels. rating: as the page shows it,
     because a fit may end after it was read and before this looks. Call it before the page is made: what changes
     meanwhile then gives the next stamp.
     """
-    jobs = [_jobs(agent, model) for model in (Build, Validation, Evaluation, Publication)]
+    jobs = [_jobs(agent, model) for model in (Build, Validation, Evaluation, Publication, Drill)]
     versions = agent.submissions.values_list("pk", "is_benched", "deleted_at", "image_removed_at", "warnings")
+    newest = Blunder.objects.filter(agent=agent).order_by("-pk").values("pk")[:1]
     ratings = Environment.objects.filter(pk=agent.environment_id).values_list(
-        "ledger_sums__rated_version", "rating_pool__ledger_version", "rating_pool__fitted_at"
+        "ledger_sums__rated_version", "rating_pool__ledger_version", "rating_pool__fitted_at", Subquery(newest)
     )
-    rated, fitted, fitted_at = ratings.get()
+    rated, fitted, fitted_at, blunder = ratings.get()
     entered = Participant.objects.filter(submission__agent=agent).order_by("-tournament__edition", "-pk")
     places = list(entered.values_list("pk", "rank", "points", "withdrawn_at", "tournament__state")[:PLACES])
     tests = Promotion.objects.filter(candidate__agent=agent).annotate(
@@ -78,14 +78,10 @@ def agent_progress(
         open=Count("duels", filter=Q(duels__state__in=OPEN)), done=Sum("duels__matches_done")
     )
     challenges = list(asked.order_by("-pk").values_list("pk", "open", "done")[:CHALLENGES])
-    drills = Drill.objects.filter(submission__agent=agent, state__in=OPEN).count()
-    newest = Blunder.objects.filter(agent=agent).aggregate(Max("pk"))
-    moved = DrillMove.objects.filter(blunder__agent=agent).aggregate(Max("pk"))
     is_moving = (
         any(row["open"] for row in jobs)
         or any(state == PromotionState.TESTING for _, state, _, _ in tested)
         or any(count for _, count, _ in challenges)
-        or drills > 0
         or any(state == TournamentState.RUNNING and not left for *_, left, state in places)
         or (rated or 0) > (fitted or 0)
         or _awaits_rank(agent, playing, rank)
@@ -93,16 +89,15 @@ def agent_progress(
     facts = [
         *[field.value_from_object(agent) for field in agent._meta.concrete_fields],
         *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, rating],
-        *[fitted_at, fitted],
+        *[fitted_at, fitted, blunder],
         *[sorted(versions), [list(row.values()) for row in jobs], places, tested, challenges, is_moving],
-        *[drills, newest, moved],
         *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],
         int(now.timestamp() / LINE_SECONDS) if any(row["waiting"] for row in jobs) else 0,
     ]
     return Progress(sha256(json.dumps(facts, default=str).encode()).hexdigest()[:16], is_moving)
 
 
-def _jobs(agent: Agent, model: type[Build | Validation | Evaluation | Publication]) -> dict[str, object]:
+def _jobs(agent: Agent, model: type[Build | Validation | Evaluation | Publication | Drill]) -> dict[str, object]:
     """Return sums over the jobs of a kind that change with each step that one of them makes."""
     is_open = Q(state__in=OPEN)
     return model._default_manager.filter(submission__agent=agent).aggregate(
