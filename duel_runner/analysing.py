@@ -1,7 +1,8 @@
-"""Analyses: the values of a match's positions, by the solver of its environment."""
+"""Analyses: the values of a match's positions, by the solver of its environment, and the worst mistakes."""
 
 from __future__ import annotations
 
+from arena_kit.analysis.blunders import blunders
 from arena_kit.analysis.positions import solve_match
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from core.duels.analyses import analysis_succeed
@@ -19,6 +20,7 @@ def analyse(analysis: Analysis, lease: Lease) -> None:
     try:
         record, _ = match_get(played, analysis.match_number)
         positions = solve_match(spec, record, still_wanted=lease.raise_if_lost)
+        found = blunders(spec, record, positions, still_wanted=lease.raise_if_lost)
     except (NotStored, ArenaEnvironmentError, ValueError) as error:
         job_fail(
             job=analysis,
@@ -30,4 +32,4 @@ def analyse(analysis: Analysis, lease: Lease) -> None:
         return
     solved = sum(position.value is not None for position in positions)
     lease.log(f"{solved} of {len(positions)} positions are solved.")
-    analysis_succeed(analysis=analysis, positions=positions, log=lease.text)
+    analysis_succeed(analysis=analysis, positions=positions, log=lease.text, seats=record.seats, found=found)

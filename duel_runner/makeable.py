@@ -22,10 +22,10 @@ from core.environments.availability import (
 )
 from core.jobs.claims import leave_out
 from core.jobs.lease import Lease
-from core.models import Duel, Environment, Evaluation, Job, Sitting, Validation
+from core.models import Drill, Duel, Environment, Evaluation, Job, Sitting, Validation
 from duel_runner.rules import rules
 
-AnyPlayed = TypeVar("AnyPlayed", Duel, Validation, Evaluation, Sitting)
+AnyPlayed = TypeVar("AnyPlayed", Duel, Validation, Evaluation, Sitting, Drill)
 Rest = ParamSpec("Rest")
 UNMAKEABLE_CODE = "environment_unmakeable"
 
@@ -91,6 +91,6 @@ def _is_unmakeable(environment_id: int, spec_id: str) -> bool:
     return False
 
 
-def _environment(job: Duel | Validation | Evaluation | Sitting) -> Environment:
+def _environment(job: Duel | Validation | Evaluation | Sitting | Drill) -> Environment:
     submission = job.player_1 if isinstance(job, Duel) else job.submission
     return submission.agent.environment

@@ -12,10 +12,10 @@ from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee.deciding import Decided
-from core.models import Branch, Environment, Evaluation, PlayedJob
+from core.models import Branch, Drill, Environment, Evaluation, PlayedJob
 
 
-def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
+def rules(job: PlayedJob | Evaluation | Drill) -> EnvironmentSpec:
     """Return the rules in the version that the job was created for, so no edition mixes two. Raises PlatformFault."""
     try:
         return get_spec(job.environment_version)

@@ -10,12 +10,9 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from arena_kit.environment.records import DuelRecord
-from arena_kit.errors import PlatformFault
-from arena_kit.log_context import bind
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.sitting import PersonLeft, PlayedSitting, SittingMove
 from arena_kit.referee.sitting import Sitting as Board
-from arena_kit.sandbox.base import Container
 from core.jobs.artifacts import artifacts_stored
 from core.jobs.lease import Lease
 from core.jobs.log import log_stage
@@ -23,9 +20,9 @@ from core.models import Sitting
 from core.sittings.selectors import is_abandoned, moves_of, opening_of
 from core.sittings.services import sitting_await_person, sitting_player_move, sitting_succeed
 from duel_runner.boards import Boards
-from duel_runner.images import images_fetch
 from duel_runner.makeable import if_makeable
 from duel_runner.rules import rules
+from duel_runner.single import player_start
 from duel_runner.workplace import IDLE_SECONDS, workplace_of_this_worker
 
 LOOK_SECONDS = 1.0
@@ -113,18 +110,8 @@ def _play(sitting: Sitting, lease: Lease, boards: Boards) -> PlayedSitting | Non
 def _board(sitting: Sitting, lease: Lease) -> Board:
     """Return the board of a sitting without its player, which `go_on` starts."""
     submission, spec = sitting.submission, rules(sitting)
-    if not submission.launched_image:
-        raise PlatformFault(f"{submission} has no image. Build it again first.", code="image_missing")
-    images_fetch(submission, lease=lease)
-    workplace = workplace_of_this_worker()
-    lease.log(f"{sitting}: {spec.id}, sandbox {workplace.sandbox.name}.")
-
-    def launch() -> Container:
-        # On no core of its own: it waits most of the time.
-        slot = workplace.players.slot(workplace.launch(submission, None))
-        bind(container_id=slot.container_id)
-        return slot
-
+    launch = player_start(submission, lease)
+    lease.log(f"{sitting}: {spec.id}, sandbox {workplace_of_this_worker().sandbox.name}.")
     return Board(
         spec,
         launch,

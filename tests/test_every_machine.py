@@ -58,6 +58,8 @@ def test_every_verb_works(
     deliver_messages(drawing=False)
     duel = Duel.objects.filter(player_1__agent__name="mine").first()
     assert duel is not None
+    listed = machine.data("blunders", "mine")
+    assert {one["version"] for one in listed["blunders"]} <= {1}
     assert "opens with" in run("replay", f"{duel.pk}/1")
     run("replay", f"{duel.pk}/1", "--html", "match.html")
     assert "moves are the same" in run("replay", f"{duel.pk}/1", "--diff", "mine")

@@ -70,6 +70,7 @@ def expired(kind: str, version: Submission, rival: Submission) -> list[Job]:
                 "validation": factories.validation,
                 "publication": factories.publication,
                 "sitting": factories.sitting,
+                "drill": factories.drill,
             }
             jobs = [make[kind](version, JobState.QUEUED) for _ in range(2)]
     rows = JOB_MODELS[kind]._default_manager.filter(pk__in=[job.pk for job in jobs])

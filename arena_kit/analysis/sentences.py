@@ -74,12 +74,12 @@ def _remark(
     mistake: Mistake | None,
     words: Callable[[int, int], str],
 ) -> Remark:
-    best = _listed([words(position.ply, action) for action in position.best])
+    best = moves_listed([words(position.ply, action) for action in position.best])
     if mistake is None:
         return Remark(position.ply, _state(position, seats), best, None)
     ply = position.ply
     moved, other = _within(seats[mistake.seat]), seats[1 - mistake.seat]
-    better = _listed([words(ply - 1, action) for action in positions[ply - 1].best])
+    better = moves_listed([words(ply - 1, action) for action in positions[ply - 1].best])
     after = f"After move {ply} ({words(ply - 1, record.actions[ply - 1])}), "
     if mistake.after == 0:
         sentence = f"{after}the match is a draw with perfect play; {moved} could have forced a win with {better}."
@@ -150,7 +150,8 @@ def _verdict(
     return " ".join(said)
 
 
-def _listed(words: Sequence[str]) -> str:
+def moves_listed(words: Sequence[str]) -> str:
+    """Join moves in words to a phrase that names the first ones."""
     named = MOST_NAMED if all(len(one) <= SHORT for one in words) else 1
     if len(words) <= named:
         return " or ".join(words)

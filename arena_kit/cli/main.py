@@ -28,6 +28,7 @@ VERBS = {
     "logs": "Show the logs of a version.",
     "board": "Show the best of an environment.",
     "compare": "Say which of two versions is better, by what both have met.",
+    "blunders": "Show where your agent gave something away, and ask your folder for its moves there.",
     "challenge": "Let an agent of yours play against another one, or the top ten.",
     "replay": "Show or write a match of a file or a site, or where your player would move otherwise.",
     "pull": "Fetch the files of a version, or the folder or the matches of an environment.",

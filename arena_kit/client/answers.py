@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from arena_kit.analysis.blunders import Blunder
 from arena_kit.client.decoding import Line, Number, Text, Whole
 from arena_kit.html import curve, lines, picture, table
 
@@ -192,6 +193,41 @@ class CoursePoint:
     low: Number | None = None
     high: Number | None = None
     rank: Whole | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlunderRow:
+    """A position in which a version of an agent gave something away. found_by, missed_by: numbers of versions."""
+
+    id: Whole
+    version: Whole
+    environment_version: Line
+    ply: Whole
+    seat: Whole
+    seed: Whole
+    actions: tuple[Whole, ...]
+    played: Whole
+    holding: tuple[Whole, ...]
+    losing: tuple[Whole, ...]
+    before: Number
+    after: Number
+    sentence: Line
+    text: Text
+    found_by: tuple[Whole, ...]
+    missed_by: tuple[Whole, ...]
+
+    @property
+    def blunder(self) -> Blunder:
+        """The position for `arena_kit.analysis.drill.move_at`."""
+        return Blunder.of(self)
+
+
+@dataclass(frozen=True, slots=True)
+class BlunderList:
+    """The positions of an agent, the newest first."""
+
+    blunders: tuple[BlunderRow, ...]
+    answer: Answer = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from arena_kit.client.answers import (
     AgentRow,
     Answer,
     Arena,
+    BlunderList,
     Board,
     Challenge,
     DuelRow,
@@ -128,6 +129,10 @@ class Client:
         query = {"environment": environment, "owner": owner, "name": name, "page_size": 100}
         for found in self._pages("agents/", query, "the agents"):
             yield decode(AgentRow, found, "the agents")
+
+    def blunders(self, agent: int) -> BlunderList:
+        """Return the positions in which versions of an agent of yours gave something away. agent: its id."""
+        return decode(BlunderList, {"blunders": self._get(f"agents/{agent}/blunders/")}, "the positions")
 
     def history(self, agent: int) -> RatingCourse:
         """Return the ratings of an agent over time. agent: its id. It is empty where scores decide."""

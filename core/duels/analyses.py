@@ -7,8 +7,10 @@ from typing import Any
 
 from django.db import transaction
 
+from arena_kit.analysis.blunders import Blunder
 from arena_kit.analysis.positions import Position
 from arena_kit.environment.spec import EnvironmentSpec
+from core.duels.blunders import blunders_keep
 from core.duels.selectors import match_get, spec_get
 from core.errors import Refused
 from core.jobs.lifecycle import job_enqueue, job_succeed
@@ -54,8 +56,13 @@ def analysis_begin(*, user: User, played: Duel | Sitting, number: int) -> bool:
 
 
 @written_once
-def analysis_succeed(*, analysis: Analysis, positions: Sequence[Position], log: str) -> None:
-    """Store the positions of an analysed match. Raises StaleJob when the claim was lost."""
+def analysis_succeed(
+    *, analysis: Analysis, positions: Sequence[Position], log: str, seats: Sequence[int], found: Sequence[Blunder] = ()
+) -> None:
+    """Store the positions of an analysed match. Raises StaleJob when the claim was lost, and NotStored.
+
+    seats: the player on each seat. found: the positions that are kept for the agents that blundered there.
+    """
     with transaction.atomic():
         job_succeed(job=analysis, log=log)
         AnalysedPosition.objects.bulk_create(
@@ -69,6 +76,8 @@ def analysis_succeed(*, analysis: Analysis, positions: Sequence[Position], log: 
             )
             for one in positions
         )
+        if analysis.duel is not None:
+            blunders_keep(duel=analysis.duel, number=analysis.match_number, seats=seats, found=found)
 
 
 def analysis_get(played: Duel | Sitting, number: int) -> Analysis | None:

@@ -22,6 +22,8 @@ from core.duels.challenge_selectors import (
     rival_obstacle,
     top_rivals,
 )
+from core.duels.losses import challenge_losses_analyse
+from core.duels.playouts import playouts_keep
 from core.duels.services import duel_create
 from core.errors import Refused
 from core.jobs.apart import apart
@@ -98,7 +100,10 @@ def challenge_follow(challenge_id: int) -> bool:
         # When two processes get here at once, only one updates the row.
         if not over.update(ended_at=timezone.now()):
             return False
-        _tell(challenge_rows().get(pk=challenge_id))
+        challenge = challenge_rows().get(pk=challenge_id)
+        _tell(challenge)
+    with apart(f"The losses of challenge {challenge_id}"):
+        _look_back(challenge)
     return True
 
 
@@ -165,6 +170,14 @@ def _open_duels() -> QuerySet[Duel]:
 def _unrated_duels(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Duel]:
     plays = Q(player_1__agent__in=agents) | Q(player_2__agent__in=agents)
     return Duel.objects.filter(plays, UNRATED, state__in=OPEN).order_by("pk")
+
+
+def _look_back(challenge: Challenge) -> None:
+    """Have the losses of a challenge analysed, or keep what the arena's own playouts have found. Raises NotStored."""
+    if challenge.kind in (ChallengeKind.AGENT, ChallengeKind.TOP_TEN):
+        challenge_losses_analyse(challenge)
+    elif challenge.kind == ChallengeKind.PLAYOUT and challenge.user.is_system:
+        playouts_keep(challenge)
 
 
 def _tell(challenge: Challenge) -> None:

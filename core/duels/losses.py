@@ -1,22 +1,25 @@
-"""The typical loss in a duel, and the analyses of an edition's losses for those who lost."""
+"""The typical loss in a duel, and the analyses of losses in editions and challenges for those who lost."""
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import timedelta
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from arena_kit.environment.records import Fault, Outcome
 from core.duels.analyses import analysis_begin, is_analysable
+from core.duels.playouts import playouts_begin
 from core.duels.selectors import NotStored, records_open, spec_get
-from core.models import Audience, Duel, JobState, Tournament
+from core.models import Audience, Challenge, Duel, JobState, Tournament, User
 
 logger = logging.getLogger(__name__)
-MOST_OF_AN_OWNER = 5
-"""The most analyses that one edition puts in line for one owner."""
-MOST_OF_AN_EDITION = 40
+SOLVED, PLAYED_OUT = (5, 40), (1, 5)
+"""The most losses of one owner, and of all, that one edition has analysed by a solver and by playouts, which take much
+longer."""
 ACTIVE = timedelta(days=14)
 """Only owners who were logged in within this time are likely to look at an analysis."""
 
@@ -36,38 +39,50 @@ def typical_loss(duel: Duel, player: int) -> int | None:
 
 
 def losses_analyse(tournament: Tournament) -> int:
-    """Put analyses of losses of an ended edition in line, one for each opponent; return how many.
-
-    The worst results of an owner come first. Where the game has no solver, nothing is done.
-    """
+    """Have losses of an ended edition analysed, for owners who are likely to look; return how many."""
     if tournament.results != Audience.PUBLIC:
         return 0
     since = timezone.now() - ACTIVE
-    duels = tournament.duels.filter(state=JobState.SUCCEEDED, void=None, outcome__in=("PLAYER_1", "PLAYER_2"))
+    return _analyse(tournament.duels.all(), lambda owner: owner.last_login is not None and owner.last_login >= since)
+
+
+def challenge_losses_analyse(challenge: Challenge) -> int:
+    """Have the losses of a person who has asked for a challenge analysed; return how many."""
+    return _analyse(challenge.duels.all(), lambda owner: owner.pk == challenge.user_id)
+
+
+def _analyse(duels: QuerySet[Duel], is_wanted: Callable[[User], bool]) -> int:
+    """Begin analyses of lost duels of one environment, one for each opponent, the worst results of an owner first.
+
+    Return how many. Where the game has no solver, the two versions play positions of the match out.
+    """
+    ended = duels.filter(state=JobState.SUCCEEDED, void=None, outcome__in=("PLAYER_1", "PLAYER_2"))
     by_owner: dict[int, list[tuple[float, Duel, int]]] = defaultdict(list)
-    for duel in duels.select_related("player_1__agent__owner", "player_2__agent__owner"):
+    for duel in ended.select_related("player_1__agent__owner", "player_2__agent__owner"):
         player = 1 if duel.outcome == "PLAYER_1" else 0
         owner = (duel.player_1, duel.player_2)[player].agent.owner
-        if owner.last_login is not None and owner.last_login >= since and owner.is_active:
+        if owner.is_active and is_wanted(owner):
             wins = (duel.player_1_wins, duel.player_2_wins)[player]
             by_owner[owner.pk].append((wins / duel.match_count, duel, player))
     made = 0
     for losses in by_owner.values():
-        for _, duel, player in sorted(losses, key=lambda row: (row[0], row[1].pk))[:MOST_OF_AN_OWNER]:
-            if made >= MOST_OF_AN_EDITION:
-                return made
-            made += _analyse(duel, player)
+        for place, (_, duel, player) in enumerate(sorted(losses, key=lambda row: (row[0], row[1].pk))):
+            try:
+                is_solved = is_analysable(spec_get(duel))
+                of_an_owner, of_all = SOLVED if is_solved else PLAYED_OUT
+                if place >= of_an_owner or made >= of_all:
+                    break
+                made += _begin(duel, player, is_solved=is_solved)
+            except NotStored as missing:
+                logger.warning("The losses of %s are not analysed: %s", duel, missing)
     return made
 
 
-def _analyse(duel: Duel, player: int) -> bool:
-    """Put the analysis of a duel's typical loss in line; return whether it is new."""
-    if not is_analysable(spec_get(duel)):
+def _begin(duel: Duel, player: int, *, is_solved: bool) -> bool:
+    """Begin with the typical loss of a player in a duel; return whether that is new. Raises NotStored."""
+    number = typical_loss(duel, player)
+    if number is None:
         return False
-    try:
-        number = typical_loss(duel, player)
-    except NotStored as missing:
-        logger.warning("The losses of %s are not analysed: %s", duel, missing)
-        return False
-    owner = (duel.player_1, duel.player_2)[player].agent.owner
-    return number is not None and analysis_begin(user=owner, played=duel, number=number)
+    if not is_solved:
+        return playouts_begin(duel=duel, number=number)
+    return analysis_begin(user=(duel.player_1, duel.player_2)[player].agent.owner, played=duel, number=number)

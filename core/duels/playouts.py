@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import msgspec
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import QuerySet
 
+from arena_kit.analysis.blunders import Blunder
 from arena_kit.ranking.scores import Interval
+from core.duels.blunders import blunders_keep, has_open_information
 from core.duels.branches import duels_from, players_on, worth_of
-from core.duels.positions import Position, positions_of
+from core.duels.positions import Position, position_check, positions_of
+from core.duels.selectors import match_get, spec_get
 from core.errors import Refused
 from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, User
 from core.people.quotas import challenge_quota_check, owner_lock
+from core.people.services import anonymous_ensure
 
 MOST_POSITIONS = 10
 """From how many positions of a match is played on; each is a duel."""
@@ -39,6 +44,12 @@ class Playout:
     ply: int
     share: Interval | None = None
     distinct: int = 0
+
+    def share_of(self, seat: int) -> Interval:
+        """Return the share of a seat, where it is known."""
+        assert self.share is not None
+        one = self.share
+        return one if seat == 0 else Interval(1 - one.value, 1 - one.high, 1 - one.low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +93,65 @@ def playouts_request(*, user: User, duel: Duel, number: int, agents: tuple[Agent
         )
         reason = f"{locked.username} asked what the positions of a match are worth."
         return duels_from(positions, players, locked, ChallengeKind.PLAYOUT, match_count=MATCHES, reason=reason)
+
+
+def playouts_begin(*, duel: Duel, number: int) -> bool:
+    """Let the two versions of a duel play on from positions of a match, at the arena's cost; return whether it does.
+
+    Nothing is begun twice, nor for long games and those with hidden information. Raises NotStored.
+    """
+    spec = spec_get(duel)
+    if spec.seats != 2 or spec.heavy or not has_open_information(spec) or _duels(duel, number).exists():
+        return False
+    positions = chosen(positions_of(duel, number))
+    players = (duel.player_1, duel.player_2)
+    if not positions or any(one.deleted_at is not None or one.agent.is_disabled for one in players):
+        return False
+    try:
+        position_check(positions[0], duel.environment)
+    except Refused:
+        return False
+    reason = "The arena looks for the place where this match was lost."
+    with transaction.atomic():
+        # The account of the arena: it has no quota, and its duels share one turn in line.
+        asker = anonymous_ensure()
+        duels_from(positions, players, asker, ChallengeKind.PLAYOUT, match_count=MATCHES, reason=reason)
+    return True
+
+
+def playouts_keep(challenge: Challenge) -> None:
+    """Keep the position before the clearest fall of the side that lost a match, once it is played out.
+
+    Raises NotStored.
+    """
+    row = challenge.duels.select_related("origin").first()
+    if row is None or row.origin is None or row.origin_match is None:
+        return
+    duel, number = row.origin, row.origin_match
+    (record, _), playouts = match_get(duel, number), playouts_of(duel, number)
+    winner = {"PLAYER_1": 0, "PLAYER_2": 1}.get(record.outcome)
+    if playouts is None or winner is None:
+        return
+    seat = record.seats.index(1 - winner)
+    fallen = falls(playouts.known, seat)
+    if not fallen:
+        return
+    before, after = max(fallen, key=lambda pair: pair[0].share_of(seat).value - pair[1].share_of(seat).value)
+    positions = positions_of(duel, number)[before.ply : after.ply]
+    at = next((one for one in positions if seat in one.to_move), None)
+    if at is None:
+        return
+    played = record.actions[len(at.opening) + at.to_move.index(seat)]
+    shares = before.share_of(seat).value, after.share_of(seat).value
+    found = Blunder(at.ply, seat, at.seed, at.opening, played, (), (), *shares)
+    blunders_keep(duel=duel, number=number, seats=record.seats, found=[found])
+
+
+def falls(known: Sequence[Playout], seat: int) -> list[tuple[Playout, Playout]]:
+    """Return neighbouring positions between which the share of a seat falls and the intervals do not meet."""
+    return [
+        (before, after) for before, after in pairwise(known) if after.share_of(seat).high < before.share_of(seat).low
+    ]
 
 
 def playouts_of(duel: Duel, number: int) -> Playouts | None:

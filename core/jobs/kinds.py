@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.models import (
     Analysis,
     Build,
+    Drill,
     Duel,
     Evaluation,
     Job,
@@ -25,6 +26,7 @@ JOB_MODELS: dict[str, type[Job]] = {
         Evaluation,
         Recording,
         Analysis,
+        Drill,
         Sitting,
         PackageBuild,
         Rollout,

@@ -6,6 +6,7 @@ from core.models.alarm import Alarm
 from core.models.analysis import AnalysedPosition, Analysis
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
+from core.models.blunder import Blunder, Drill, DrillMove
 from core.models.branch import Branch
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
@@ -81,6 +82,7 @@ __all__ = [
     "AuditEntry",
     "Batch",
     "BatchPurpose",
+    "Blunder",
     "Branch",
     "Build",
     "CancelCode",
@@ -88,6 +90,8 @@ __all__ = [
     "ChallengeKind",
     "Delivery",
     "DeliveryState",
+    "Drill",
+    "DrillMove",
     "Duel",
     "DuelOutcome",
     "Duty",

@@ -35,6 +35,12 @@ class Notice(models.Model):
     about = models.CharField(
         max_length=60, blank=True, help_text="Subject of a frequent notice; a new one replaces an unread one."
     )
+    agent = models.ForeignKey(
+        "core.Agent", on_delete=models.SET_NULL, null=True, blank=True, related_name="+", help_text="Whom it is about."
+    )
+    rival = models.ForeignKey(
+        "core.Agent", on_delete=models.SET_NULL, null=True, blank=True, related_name="+", help_text="Whom to challenge."
+    )
     in_inbox = models.BooleanField(default=True)
     created_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True, blank=True)

@@ -17,7 +17,7 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from core.jobs.messages import DELIVERIES_TASK, MAIL_TASK, task_request
-from core.models import Delivery, Environment, EventKind, Notice, NoticeChoice, NoticeKind, User, Webhook
+from core.models import Agent, Delivery, Environment, EventKind, Notice, NoticeChoice, NoticeKind, User, Webhook
 from core.notices.payloads import Event, body_of
 from core.notices.selectors import choices
 
@@ -30,7 +30,10 @@ TITLE_LIMIT = Notice._meta.get_field("title").max_length or 0
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The content of a notice to one person. address: path of the page that shows more."""
+    """The content of a notice to one person. address: path of the page that shows more.
+
+    agent, rival: an agent of that person, and one that it may challenge at once.
+    """
 
     user: User
     title: str
@@ -38,6 +41,8 @@ class Message:
     address: str = ""
     about: str = ""
     """The subject of a recurring notice: a new notice replaces an unread one, and a mail is sent at most once a day."""
+    agent: Agent | None = None
+    rival: Agent | None = None
 
 
 def notify(*, user: User, kind: NoticeKind, title: str, text: str, address: str = "", about: str = "") -> None:
@@ -68,6 +73,8 @@ def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice
                     text=one.text,
                     address=one.address,
                     about=one.about,
+                    agent=one.agent,
+                    rival=one.rival,
                     in_inbox=choice.in_inbox,
                     created_at=now,
                     mail_next_at=mail_next_at,

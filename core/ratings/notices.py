@@ -24,7 +24,7 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.notices.services import announce, listed, notify, was_told_since
+from core.notices.services import Message, announce, listed, notify_each, was_told_since
 
 OVERTAKEN_PAUSE = timedelta(days=1)
 
@@ -113,15 +113,18 @@ def _notify_overtaken(environment: Environment, *, before: Standing, now: Standi
         if not rivals or was_told_since(agent.owner, NoticeKind.OVERTAKEN, about, since):
             continue
         names = listed(f"{one.submission.agent} of {one.submission.agent.owner}" for one in rivals)
-        notify(
+        rival = rivals[0].submission.agent
+        message = Message(
             user=agent.owner,
-            kind=NoticeKind.OVERTAKEN,
-            title=f"{agent} is overtaken by {rivals[0].submission.agent}" + (" and others" if rivals[1:] else ""),
+            title=f"{agent} is overtaken by {rival}" + (" and others" if rivals[1:] else ""),
             text=f"{agent} in {environment} has a rating of {row} now, and has been overtaken by {names}. "
-            f"{rivals[0].submission.agent} has {rivals[0]}." + _doubt(row, rivals[0]),
+            f"{rival} has {rivals[0]}." + _doubt(row, rivals[0]),
             address=agent_address(agent),
             about=about,
+            agent=agent,
+            rival=rival,
         )
+        notify_each(kind=NoticeKind.OVERTAKEN, messages=[message])
 
 
 def _notify_leader(environment: Environment, *, before: Standing, now: Standing) -> None:

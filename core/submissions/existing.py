@@ -22,6 +22,7 @@ from core.models import (
     Agent,
     Build,
     CancelCode,
+    Drill,
     Evaluation,
     JobState,
     LedgerEntry,
@@ -39,7 +40,7 @@ from core.submissions.notices import agent_renamed
 from core.submissions.promotions import promotions_review
 from core.submissions.publishing import repository_review
 
-WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Sitting)
+WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Sitting, Drill)
 """The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
 
 

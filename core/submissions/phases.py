@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from django.db import transaction
 
+from core.duels.blunders import drill_begin
 from core.evaluations.services import evaluation_create, evaluation_ensure
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
@@ -106,6 +107,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
             version_validated(submission)
             evaluation_ensure(submission=submission)
             return
+        drill_begin(submission=submission)
         promotion = promotion_begin(agent=agent, submission=submission)
         version_validated(submission, promotion)
         _quarantine_end(submission)

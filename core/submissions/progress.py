@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Q, Subquery, Sum
 from django.db.models.functions import Length
 
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
+    Blunder,
     Build,
     Challenge,
+    Drill,
     Environment,
     Evaluation,
     JobState,
@@ -59,12 +61,13 @@ def agent_progress(
     because a fit may end after it was read and before this looks. Call it before the page is made: what changes
     meanwhile then gives the next stamp.
     """
-    jobs = [_jobs(agent, model) for model in (Build, Validation, Evaluation, Publication)]
+    jobs = [_jobs(agent, model) for model in (Build, Validation, Evaluation, Publication, Drill)]
     versions = agent.submissions.values_list("pk", "is_benched", "deleted_at", "image_removed_at", "warnings")
+    newest = Blunder.objects.filter(agent=agent).order_by("-pk").values("pk")[:1]
     ratings = Environment.objects.filter(pk=agent.environment_id).values_list(
-        "ledger_sums__rated_version", "rating_pool__ledger_version", "rating_pool__fitted_at"
+        "ledger_sums__rated_version", "rating_pool__ledger_version", "rating_pool__fitted_at", Subquery(newest)
     )
-    rated, fitted, fitted_at = ratings.get()
+    rated, fitted, fitted_at, blunder = ratings.get()
     entered = Participant.objects.filter(submission__agent=agent).order_by("-tournament__edition", "-pk")
     places = list(entered.values_list("pk", "rank", "points", "withdrawn_at", "tournament__state")[:PLACES])
     tests = Promotion.objects.filter(candidate__agent=agent).annotate(
@@ -86,7 +89,7 @@ def agent_progress(
     facts = [
         *[field.value_from_object(agent) for field in agent._meta.concrete_fields],
         *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, rating],
-        *[fitted_at, fitted],
+        *[fitted_at, fitted, blunder],
         *[sorted(versions), [list(row.values()) for row in jobs], places, tested, challenges, is_moving],
         *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],
         int(now.timestamp() / LINE_SECONDS) if any(row["waiting"] for row in jobs) else 0,
@@ -94,7 +97,7 @@ def agent_progress(
     return Progress(sha256(json.dumps(facts, default=str).encode()).hexdigest()[:16], is_moving)
 
 
-def _jobs(agent: Agent, model: type[Build | Validation | Evaluation | Publication]) -> dict[str, object]:
+def _jobs(agent: Agent, model: type[Build | Validation | Evaluation | Publication | Drill]) -> dict[str, object]:
     """Return sums over the jobs of a kind that change with each step that one of them makes."""
     is_open = Q(state__in=OPEN)
     return model._default_manager.filter(submission__agent=agent).aggregate(

@@ -13,6 +13,7 @@ from core.evaluations.episodes import seeds_hidden
 from core.models import (
     Analysis,
     Build,
+    Drill,
     Duel,
     Evaluation,
     Job,
@@ -91,7 +92,7 @@ def jobs_visible(rows: QuerySet[AnyJob], viewer: Viewer) -> QuerySet[AnyJob]:
     """
     if rows.model is Rollout:
         return cast(QuerySet[AnyJob], rollouts_visible(cast(QuerySet[Rollout], rows), viewer))
-    if rows.model in (Build, Validation, Publication, Evaluation):
+    if rows.model in (Build, Validation, Publication, Evaluation, Drill):
         of_version = Submission.objects.filter(pk=OuterRef("submission"))
         return rows if may(viewer) else rows.filter(Exists(versions_visible(of_version, viewer)))
     return rows
@@ -100,7 +101,7 @@ def jobs_visible(rows: QuerySet[AnyJob], viewer: Viewer) -> QuerySet[AnyJob]:
 def submission_of(job: Job) -> Submission | None:
     """Return the submission of a job; None for a duel, which has two."""
     match job:
-        case Build() | Validation() | Publication() | Evaluation() | Sitting():
+        case Build() | Validation() | Publication() | Evaluation() | Sitting() | Drill():
             return job.submission
         case Recording():
             return job.evaluation.submission

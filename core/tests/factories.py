@@ -27,11 +27,13 @@ from core.models import (
     Agent,
     AnalysedPosition,
     Analysis,
+    Blunder,
     Build,
     CancelCode,
     Challenge,
     ChallengeKind,
     Delivery,
+    Drill,
     Duel,
     DuelOutcome,
     Environment,
@@ -252,6 +254,36 @@ def analysis(duel: Duel, number: int = 1, state: JobState = JobState.SUCCEEDED, 
     if state == JobState.SUCCEEDED:
         AnalysedPosition.objects.create(analysis=made, ply=0, to_move=0, value=0, plies=9, best=[4])
     return made
+
+
+def blunder(version: Submission, duel: Duel, number: int = 1, **fields: object) -> Blunder:
+    """The position of Tic-tac-toe after a corner: only the centre keeps the draw, and the version did not play it."""
+    given: dict[str, object] = {
+        "environment_version": version.agent.environment.spec_id,
+        "seat": 1,
+        "ply": 1,
+        "actions": [0],
+        "played": 1,
+        "holding": [4],
+        "losing": [1, 2, 3, 5, 6, 7, 8],
+        "before": 0.5,
+        "after": 0.0,
+    }
+    return Blunder.objects.create(
+        agent=version.agent,
+        key=f"{duel.pk}-{number}-{version.pk}",
+        submission=version,
+        duel=duel,
+        match_number=number,
+        seed=duel.seed,
+        **(given | fields),
+    )
+
+
+def drill(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Drill:
+    """A drill of a version."""
+    rules = submission.agent.environment.spec_id
+    return _job(Drill(submission=submission, environment_version=rules), state, seconds=3, **fields)
 
 
 def script(agent: Agent) -> Submission:

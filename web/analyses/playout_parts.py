@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from arena_kit.environment.records import MatchRecord, Outcome
-from core.duels.playouts import Playout, Playouts, playouts_of
+from core.duels.playouts import Playout, Playouts, falls, playouts_of
 from core.duels.replays import Names
 from core.models import Duel
 from web.analyses.parts import HEIGHT, WIDTH
@@ -68,16 +67,21 @@ def playouts_view(row: Duel, record: MatchRecord, names: Names, *, last: int) ->
         marks.append(_mark(last * step, final, final, final))
     line = "".join(f"{'L' if place else 'M'}{mark.x} {mark.y}" for place, mark in enumerate(marks))
     return PlayoutsView(
-        playouts, rows, tuple(marks), line, round(step, 4), _swings(known, names), _told(known, record, last)
+        playouts,
+        rows,
+        tuple(marks),
+        line,
+        round(step, 4),
+        _swings(playouts.known, record, names),
+        _told(known, record, last),
     )
 
 
 def _row(one: Playout, record: MatchRecord, names: Names, agents: tuple[str, str]) -> PlayoutRow:
     if one.share is None:
         return PlayoutRow(one, "")
-    share, low, high = one.share.value, one.share.low, one.share.high
-    if record.seats[0] != 0:
-        share, low, high = 1 - share, 1 - high, 1 - low
+    found = one.share_of(record.seats.index(0))
+    share, low, high = found.value, found.low, found.high
     sentence = f"With {agents[0]} and {agents[1]} the side of {names[0]} won {share:.0%} of the matches from here."
     return PlayoutRow(one, sentence, share, low, high)
 
@@ -89,19 +93,18 @@ def _mark(x: float, share: float, low: float, high: float) -> PlayoutMark:
     return PlayoutMark(round(x, 1), height(share), height(high), height(low))
 
 
-def _swings(known: Sequence[PlayoutRow], names: Names) -> tuple[tuple[int, str], ...]:
-    """Return the changes between neighbours whose intervals do not meet, the largest ones, in order."""
+def _swings(known: Sequence[Playout], record: MatchRecord, names: Names) -> tuple[tuple[int, str], ...]:
+    """Return the clear changes between neighbours, the largest ones, in order."""
     found = []
-    for before, after in pairwise(known):
-        if before.share is None or after.share is None or not (after.low > before.high or after.high < before.low):
-            continue
-        gains, loses = (names[0], names[1]) if after.share > before.share else (names[1], names[0])
-        had, has = (before.share, after.share) if gains == names[0] else (1 - before.share, 1 - after.share)
-        sentence = (
-            f"Between the states {before.playout.ply} and {after.playout.ply} the side of {gains} went from {had:.0%} "
-            f"to {has:.0%}, at the cost of {loses}."
-        )
-        found.append((abs(after.share - before.share), after.playout.ply, sentence))
+    for seat in (0, 1):
+        gains, loses = (names[record.seats[place]] for place in (1 - seat, seat))
+        for before, after in falls(known, seat):
+            had, has = before.share_of(1 - seat).value, after.share_of(1 - seat).value
+            sentence = (
+                f"Between the states {before.ply} and {after.ply} the side of {gains} went from {had:.0%} "
+                f"to {has:.0%}, at the cost of {loses}."
+            )
+            found.append((has - had, after.ply, sentence))
     largest = sorted(found, reverse=True)[:MOST_SWINGS]
     return tuple((ply, sentence) for _, ply, sentence in sorted(largest, key=lambda one: one[1]))
 

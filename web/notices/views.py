@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -19,6 +20,7 @@ from core.models import Notice, NoticeKind, User
 from core.notices import selectors as notices
 from core.notices.mails import unsubscribe_find
 from core.notices.services import choices_save, mail_stop, notices_read
+from core.submissions.blunders import BlunderShown, blunders_by_page
 from web.site.requests import page_number
 
 NOTICES_A_PAGE = 30
@@ -26,28 +28,40 @@ OPEN_GROUPS = 10
 """Groups of notices of a page that are shown at once; the earlier ones are folded."""
 
 
+@dataclass(frozen=True, slots=True)
+class NoticeGroup:
+    """Notices that lead to one page, the newest first. blunder: the worst one in the event that they are about."""
+
+    notices: list[Notice]
+    blunder: BlunderShown | None
+
+
 @login_required
 def inbox(request: HttpRequest) -> HttpResponse:
     """Show the notices of the account, newest first."""
     assert isinstance(request.user, User)
-    page = Paginator(notices.inbox(request.user), NOTICES_A_PAGE).get_page(request.GET.get("page"))
-    groups = _grouped(page)
+    page = Paginator(
+        notices.inbox(request.user).select_related("agent__environment", "rival"), NOTICES_A_PAGE
+    ).get_page(request.GET.get("page"))
+    groups = _grouped(page, request.user)
     context = {
         "page": page,
         "groups": groups[:OPEN_GROUPS],
         "earlier": groups[OPEN_GROUPS:],
-        "earlier_count": sum(map(len, groups[OPEN_GROUPS:])),
+        "earlier_count": sum(len(group.notices) for group in groups[OPEN_GROUPS:]),
         "has_unread": notices.unread_count(request.user),
     }
     return render(request, "web/people/inbox.html", context)
 
 
-def _grouped(rows: Iterable[Notice]) -> list[list[Notice]]:
+def _grouped(rows: Iterable[Notice], user: User) -> list[NoticeGroup]:
     """Group notices that lead to one page, e.g. of an agent; groups and notices stay in their order."""
     groups: dict[str, list[Notice]] = {}
     for row in rows:
         groups.setdefault(row.address or f"notice {row.pk}", []).append(row)
-    return list(groups.values())
+    ended = (NoticeKind.TOURNAMENT_ENDED, NoticeKind.CHALLENGE_ENDED)
+    blunders = blunders_by_page(user, {key for key, found in groups.items() if found[0].kind in ended})
+    return [NoticeGroup(found, blunders.get(key)) for key, found in groups.items()]
 
 
 @require_POST

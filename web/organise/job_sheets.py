@@ -10,6 +10,7 @@ from core.jobs.states import OPEN
 from core.models import (
     Analysis,
     Build,
+    Drill,
     Duel,
     Evaluation,
     Job,
@@ -32,6 +33,7 @@ JOB_TITLES = {
     "evaluation": "Evaluations",
     "recording": "Recordings",
     "analysis": "Analyses",
+    "drill": "Drills",
     "sitting": "Sittings",
     "packagebuild": "Builds of packages",
     "rollout": "Rollouts",
@@ -88,7 +90,7 @@ def site_page(job: Job) -> str:
             return reverse(f"web:{job.KIND}", args=[job.public_id])
         case PackageBuild():
             return reverse("web:environment", args=[job.package.environment.slug])
-        case Build() | Validation() | Publication():
+        case Build() | Validation() | Publication() | Drill():
             return version_page(job.submission)
     raise TypeError(f"{job.KIND} is no kind of job with a page.")
 

@@ -59,7 +59,7 @@ def _own(request: HttpRequest) -> dict[str, object]:
     """Return the viewer's agents and news; for strangers nothing."""
     if not isinstance(request.user, User):
         return {"own": (), "own_notices": ()}
-    unread = inbox(request.user).filter(read_at=None)
+    unread = inbox(request.user).filter(read_at=None).select_related("agent__environment", "rival")
     since = visited_before(request)
     own = own_overview(request.user, since=since or timezone.now() - DAY)
     return {"own": own, "own_since": since, "own_notices": unread[:NOTICES_SHOWN]}

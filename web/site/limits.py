@@ -88,6 +88,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:match_analysis": (ReplayThrottle,),
     "web:match_analyse": (ChangeThrottle,),
     "web:duel_why": (ChangeThrottle,),
+    "web:agent_blunders": (ReplayThrottle,),
     "web:validation_match": (ReplayThrottle,),
     "web:validation_frames": (ReplayThrottle,),
     "web:match_replay": (ReplayFileThrottle,),

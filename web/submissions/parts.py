@@ -26,6 +26,7 @@ from core.tournaments.results import Viewer
 from web.people.quota_parts import QuotaLine, lines
 from web.ratings.parts import history_plot
 from web.site.requests import page_number, whole_number
+from web.submissions.blunder_views import blunders_part
 from web.submissions.challenge_parts import challenge_part
 from web.submissions.forms import FilesForm
 from web.submissions.last_part import last_groups
@@ -67,6 +68,7 @@ def agent_parts(
         "place": place,
         "answer": plays_or_not(agent, place.playing, newest),
         **({} if agent.environment.is_scored else _results(agent, last)),
+        "blunders": blunders_part(agent, viewer),
         **sitting_part(agent, playing, viewer),
         "challenges": challenge_part(viewer, agent, playing),
     }

@@ -6,7 +6,8 @@ from django.urls import path
 
 from web.api.routing import native
 from web.site.urls import AGENT
-from web.submissions import api, validate_api, version_api
+from web.submissions import api, blunder_api, validate_api, version_api
+from web.submissions import blunder_views as positions
 from web.submissions import download_views as downloads
 from web.submissions import source_views as sources
 from web.submissions import status_views as status
@@ -22,6 +23,7 @@ pages = [
     path(AGENT + "delete/", agents.agent_delete, name="agent_delete"),
     path(AGENT + "name/", agents.agent_rename, name="agent_rename"),
     path(AGENT + "description/", agents.agent_describe, name="agent_describe"),
+    path(AGENT + "blunders/", positions.blunders, name="agent_blunders"),
     path(AGENT + "versions/", agents.submission_create, name="submission_create"),
     path(AGENT + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
     path(AGENT + "versions/<int:number>/cancel/", agents.submission_cancel, name="submission_cancel"),
@@ -38,6 +40,7 @@ routes = [
     *native("agents/<int:pk>/", api.AgentShown, "agent"),
     *native("agents/<int:pk>/submissions/", api.AgentVersions, "agent_submissions"),
     *native("agents/<int:pk>/opponents/", api.AgentOpponents, "agent_opponents"),
+    *native("agents/<int:pk>/blunders/", blunder_api.AgentBlunders, "agent_blunders"),
     *native("agents/<int:pk>/rest/", api.AgentRest, "agent_rest"),
     *native("validate/", validate_api.Validate, "validate"),
     *native("submissions/", version_api.SubmissionList, "native_submissions"),

@@ -25,6 +25,7 @@ from core.models import (
     Build,
     Challenge,
     Delivery,
+    DrillMove,
     Duel,
     Environment,
     ErrorMail,
@@ -223,6 +224,8 @@ def played(crowd: Crowd, rivals: list[Submission], numbers: list[int]) -> None:
     figures = {"wins": 10, "losses": 0, "draws": 0, "errors": 0, "opponent_errors": 0, "score": 10}
     made(LedgerEntry(duel=duel, submission=crowd.hero, opponent=duel.player_2, seat=0, **figures) for duel in duels)
     made(LedgerVoid(duel=duel, reason="The clock was wrong.", created_by=crowd.hero.agent.owner) for duel in duels[::5])
+    blunders = [factories.blunder(crowd.hero, duel) for duel in duels]
+    made(DrillMove(submission=crowd.hero, blunder=row, action=4, is_found=True) for row in blunders)
     made(Participant(tournament=crowd.tournament, submission=rival, losses=1, rank=3) for rival in rivals)
     rated = {"value": 1400, "low": 1350, "high": 1450, "live": 1420, "duel_count": 1, "match_count": 10}
     made(Rating(submission=rival, **rated) for rival in rivals)

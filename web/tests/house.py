@@ -55,6 +55,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
     Build.objects.filter(pk=build.pk).update(log=LOG)
     factories.rating(stage.anna)
     factories.analysis(stage.duel, 6)
+    factories.blunder(stage.anna, stage.duel)
     cup = drawn.cup([stage.anna, stage.berta, stage.clara], games, edition=2)
     task = scored.environment("frozen-lake")
     made = scored.submission(cast.alice, task, "mine", algorithm="PPO")

@@ -17,6 +17,7 @@ from core.jobs.workers import worker_appear
 from core.models import (
     AccountEvent,
     AuditEntry,
+    DrillMove,
     Environment,
     FormerName,
     InviteLink,
@@ -46,6 +47,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
     tournament = factories.tournament(players)
     duel = tournament.duels.earliest("pk")
     entry = enter_ledger(duel)
+    blunder = factories.blunder(players[0], duel)
     task = factories.task()
     evaluation = factories.evaluation(factories.ready(factories.agent(people.alice, task, "alone")))
     times = {"started": timezone.now(), "stopped": timezone.now()}
@@ -81,6 +83,9 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         tournament.participants.first(),
         duel,
         factories.analysis(duel),
+        blunder,
+        factories.drill(players[1]),
+        DrillMove.objects.create(submission=players[1], blunder=blunder, action=4, is_found=True),
         entry,
         ledger_void,
         tournament.participants.earliest("pk").submission.rating,

@@ -161,6 +161,7 @@ GET    /environments/{slug}/agents/{agent}/feed.atom                200 200 200 
 GET    /environments/{slug}/feed.atom                               200 200 200 200
 GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
+GET    /environments/{slug}/agents/{agent}/blunders/                 302 200 404 200
 GET    /environments/{slug}/agents/{agent}/test/                     302 302 302 302
 POST   /environments/{slug}/agents/{agent}/test/                     302 422 403 403
 GET    /environments/{slug}/agents/{agent}/play/                     405 405 405 405
@@ -296,6 +297,7 @@ GET    /organise/jobs/duel/                                         302 403 403 
 GET    /organise/jobs/evaluation/                                   302 403 403 200
 GET    /organise/jobs/recording/                                    302 403 403 200
 GET    /organise/jobs/analysis/                                     302 403 403 200
+GET    /organise/jobs/drill/                                        302 403 403 200
 GET    /organise/jobs/sitting/                                      302 403 403 200
 GET    /organise/jobs/packagebuild/                                 302 403 403 200
 GET    /organise/jobs/rollout/                                      302 403 403 200
@@ -393,6 +395,7 @@ GET    /api/v1/agents/{agent_id}/                                    200 200 200
 PATCH  /api/v1/agents/{agent_id}/                                   401 415 403 403
 DELETE /api/v1/agents/{agent_id}/                                   401 400 403 403
 GET    /api/v1/agents/{agent_id}/opponents/                         200 200 200 200
+GET    /api/v1/agents/{agent_id}/blunders/                          401 200 403 200
 GET    /api/v1/agents/{agent_id}/history/                           200 200 200 200
 GET    /api/v1/agents/{agent_id}/submissions/                        405 405 405 405
 POST   /api/v1/agents/{agent_id}/submissions/                        401 400 403 403
@@ -511,9 +514,12 @@ core.alarm                200 403 200 403 403 403 200
 core.apitoken             200 403 200 403 403 403 200
 core.auditentry           200 403 200 403 403 403 200
 core.batch                200 403 200 403 403 403 200
+core.blunder              200 403 200 403 403 403 200
 core.build                200 403 200 403 403 403 200
 core.challenge            200 403 200 403 403 403 200
 core.delivery             200 403 200 403 403 403 200
+core.drill                200 403 200 403 403 403 200
+core.drillmove            200 403 200 403 403 403 200
 core.duel                 200 403 200 403 403 403 200
 core.duty                 200 403 200 403 403 403 200
 core.environment          200 403 200 200 403 403 200

@@ -183,6 +183,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "lens": reverse("web:lens", args=[game]),
         "calibration": reverse("web:calibration", args=[game]),
         "environment_feed": reverse("web:environment_feed", args=[game]),
+        "agent_blunders": reverse("web:agent_blunders", args=[game, hero.name]),
         "agent_feed": reverse("web:agent_feed", args=[game, hero.name]),
     }
     lists: dict[str, list[object]] = {
@@ -218,6 +219,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "evaluation_metrics": [],
         "agent_history": [hero.pk],
         "agent_opponents": [hero.pk],
+        "agent_blunders": [hero.pk],
         "leaderboard_of": [rows.task.env_id],
     }
     api = {f"api:{name}": reverse(f"api:{name}", args=arguments) + page for name, arguments in lists.items()}

@@ -35,6 +35,11 @@ class NotDrawable(ArenaEnvironmentError):
     """The record does not fit its rules, or its states cannot be drawn."""
 
 
+def picture_of(svg: str) -> str:
+    """Return a picture as a data URL; empty without one."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}" if svg else ""
+
+
 @dataclass(frozen=True, slots=True)
 class FrameView:
     """One state of a match. ply: the number of steps before it. caption: the moves that led to it, as a sentence.
@@ -59,7 +64,7 @@ class FrameView:
     @property
     def picture(self) -> str:
         """The picture as a data URL, for pages without scripts; empty if there is no picture."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}" if self.svg else ""
+        return picture_of(self.svg)
 
 
 @dataclass(frozen=True, slots=True)

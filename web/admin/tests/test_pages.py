@@ -18,6 +18,7 @@ from core.jobs.workers import worker_appear
 from core.models import (
     AuditEntry,
     Build,
+    DrillMove,
     Duel,
     Environment,
     Evaluation,
@@ -88,6 +89,9 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     )
     factories.sitting(players[0])
     factories.analysis(entry.duel)
+    factories.drill(players[0])
+    blunder = factories.blunder(players[0], entry.duel)
+    DrillMove.objects.create(submission=players[0], blunder=blunder, action=4, is_found=True)
     factories.letter()
     factories.error_mail()
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)

@@ -6,14 +6,18 @@ from itertools import pairwise
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains, assertRedirects
 from pytest_django.fixtures import Settings
 
 from arena_kit.ranking.scores import Interval
-from core.duels.playouts import MATCHES, MOST_POSITIONS, chosen
+from core.duels.challenges import challenge_follow
+from core.duels.losses import losses_analyse
+from core.duels.playouts import MATCHES, MOST_POSITIONS, chosen, playouts_begin
 from core.duels.positions import positions_of
+from core.duels.selectors import match_get
 from core.jobs.states import OPEN
-from core.models import Challenge, ChallengeKind, Duel, JobState
+from core.models import Analysis, Blunder, Challenge, ChallengeKind, Duel, JobState, User
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -147,3 +151,51 @@ def test_a_long_match_has_positions_from_its_first_to_its_last_and_none_of_the_o
     assert max(gaps) - min(gaps) <= 1
     damage_match(stage.duel, 1, opening_count=4)
     assert chosen(positions_of(stage.duel, 1))[0].ply == 2
+
+
+def test_losses_in_games_without_a_solver_are_played_out_at_the_cost_of_the_arena(cast: Cast) -> None:
+    stage = staged(cast, factories.environment("pong"), 2)
+    User.objects.update(last_login=timezone.now())
+    lost = [duel for duel in stage.tournament.duels.filter(state=JobState.SUCCEEDED) if duel.outcome != "DRAW"]
+    assert lost
+
+    made = losses_analyse(stage.tournament)
+
+    assert not Analysis.objects.exists()
+    challenges = list(Challenge.objects.filter(kind=ChallengeKind.PLAYOUT))
+    assert made == len(challenges) == 1
+    assert challenges[0].user.is_system
+    duels = list(challenges[0].duels.all())
+    assert 0 < len(duels) <= MOST_POSITIONS
+    assert {(duel.player_1, duel.player_2) for duel in duels} == {(lost[0].player_1, lost[0].player_2)}
+    assert losses_analyse(stage.tournament) == 0
+
+
+def test_the_clearest_fall_of_the_side_that_lost_is_kept_as_a_position(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = next(n for n in range(1, 61) if match_get(stage.duel, n)[0].outcome == "PLAYER_1")
+    assert playouts_begin(duel=stage.duel, number=number)
+    assert not playouts_begin(duel=stage.duel, number=number)
+    challenge = Challenge.objects.get()
+    duels = list(challenge.duels.order_by("number"))
+    for duel in duels:
+        played.play(duel)
+    record, _ = match_get(stage.duel, number)
+    seat = record.seats.index(1)
+    own = [0.9, 0.9, 0.1, *[0.05] * 20]
+    shares = own if seat == 0 else [1 - share for share in own]
+    worth = {
+        duel.pk: (Interval(share, share - 0.04, share + 0.04), 20) for duel, share in zip(duels, shares, strict=False)
+    }
+    monkeypatch.setattr("core.duels.playouts.worth_of", lambda duel: worth[duel.pk])
+
+    assert challenge_follow(challenge.pk)
+
+    kept = Blunder.objects.get()
+    assert (kept.agent, kept.duel, kept.match_number) == (stage.berta.agent, stage.duel, number)
+    assert (kept.before, kept.after) == pytest.approx((0.9, 0.1))
+    assert kept.holding == []
+    plies = [duel.origin_ply or 0 for duel in duels]
+    assert plies[1] <= kept.ply < plies[2]
+    assert kept.played == record.actions[len(kept.actions)]

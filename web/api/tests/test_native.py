@@ -310,6 +310,7 @@ def test_how_long_the_queues_are(client: Client, arena: Arena) -> None:
         "evaluation",
         "recording",
         "analysis",
+        "drill",
         "sitting",
         "packagebuild",
         "rollout",

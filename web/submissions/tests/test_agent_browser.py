@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from pytest_django.live_server_helper import LiveServer
 from core.editions.advance import environment_advance
 from core.editions.fits import ratings_refresh
 from core.jobs.lifecycle import job_claim
-from core.models import Build, Duel, Environment, JobState, Submission, User
+from core.links import tournament_address
+from core.models import Build, DrillMove, Duel, Environment, JobState, NoticeKind, Submission, User
+from core.notices.services import Message, notify_each
 from core.submissions.phases import build_succeed
 from core.tests import factories
 from tests.samples import FIRST, zip_of
@@ -234,5 +237,17 @@ def test_axe_finds_nothing_on_the_page_of_ones_own_agent_and_its_logs(
     broken = factories.submission(agent)
     factories.build(broken)
     factories.validation(broken, JobState.FAILED, error="It raised.", log="Played.")
-    addresses = [PAGE, f"/duels/{duel.pk}/", f"/submissions/{broken.pk}/logs/validation/"]
+    rows = [factories.blunder(first, duel, number) for number in range(1, 5)]
+    DrillMove.objects.create(submission=broken, blunder=rows[-1], action=4, is_found=True)
+    over = Message(owner, "It is over", "", tournament_address(edition))
+    notify_each(kind=NoticeKind.TOURNAMENT_ENDED, messages=[over])
+    notify_each(kind=NoticeKind.OVERTAKEN, messages=[replace(over, agent=agent, rival=rival.agent, address=PAGE)])
+    addresses = [
+        PAGE,
+        f"{PAGE}blunders/",
+        "/inbox/",
+        "/",
+        f"/duels/{duel.pk}/",
+        f"/submissions/{broken.pk}/logs/validation/",
+    ]
     assert faults(page, addresses, EVERY_LOOK) == []
