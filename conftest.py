@@ -104,7 +104,8 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         PLAYER_IMAGE_PREFIX=images,
         STORAGES={**settings.STORAGES, "staticfiles": {"BACKEND": static}},
         WHITENOISE_AUTOREFRESH=True,
-        CACHES={name: {"BACKEND": IN_MEMORY, "LOCATION": name} for name in ("default", "answers")},
+        # In one place, so that a test clears both at once.
+        CACHES={name: {"BACKEND": IN_MEMORY, "LOCATION": "tests"} for name in ("default", "answers")},
         # Tests upload more in a second than a person in a day.
         QUOTAS=dict.fromkeys(settings.QUOTAS, 0),
         QUOTAS_ANONYMOUS=dict.fromkeys(settings.QUOTAS_ANONYMOUS, 0),

@@ -17,7 +17,9 @@ from core.models import (
     AnalysedPosition,
     Analysis,
     Batch,
+    Blunder,
     Delivery,
+    DrillMove,
     Duel,
     Environment,
     Evaluation,
@@ -228,6 +230,10 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("evaluation_verdict_is_dated", Evaluation, {"verdict": "MISMATCH"}),
     ("seedlist_purpose_known", SeedList, {"purpose": "SECRET"}),
     ("analysis_match_in_range", Analysis, {"match_number": 0}),
+    ("blunder_gave_something_away", Blunder, {"after": F("before")}),
+    ("blunder_gave_something_away", Blunder, {"before": 1.5}),
+    ("drill_move_is_whole", DrillMove, {"action": None}),
+    ("drill_move_is_whole", DrillMove, {"error_code": "move_timeout"}),
     ("analysed_position_is_whole", AnalysedPosition, {"value": 2, "plies": 1}),
     ("analysed_position_is_whole", AnalysedPosition, {"value": 1, "plies": None}),
     ("recording_in_range", Recording, {"choice": "FUNNY"}),
@@ -297,6 +303,9 @@ def arena() -> None:
     evaluation = factories.evaluation(factories.ready(factories.agent(owner, factories.task())))
     factories.recording(evaluation)
     factories.analysis(duel)
+    blunder = factories.blunder(players[0], duel)
+    factories.drill(players[0])
+    DrillMove.objects.create(submission=players[0], blunder=blunder, action=3, is_found=True)
     kind = LedgerChange.Kind.RESULT
     ledger_change(environment_id=tournament.environment_id, kind=kind, tournament=tournament, duel=duel)
     LedgerSums.objects.create(environment=tournament.environment, version=1, rated_version=1)

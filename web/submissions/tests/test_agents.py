@@ -371,7 +371,7 @@ def test_the_answer_to_a_page_without_news_costs_a_part_of_it(
     factories.build(factories.submission(agent), JobState.RUNNING)
     client = visit(cast.alice)
     seen = stamp(page(client, agent))
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(20):
         assert asked(client, agent, seen).status_code == 204
 
 
