@@ -50,7 +50,7 @@ def _register() -> None:
     task_register("certificate_check", "core.operations.certificate.certificate_check")
     schedule_register("certificate", task="certificate_check", queue="publish", minutes=60)
     task_register("disk_check", "core.operations.disks.disk_check")
-    schedule_register("disk", task="disk_check", queue="publish", minutes=10)
+    schedule_register("disk", task="disk_check", queue="publish", minutes=1)
     schedule_register("retention", task="retention_run", queue="tournament", minutes=24 * 60)
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)

@@ -21,6 +21,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django_q.models import OrmQ, Schedule
 
+from arena_kit.machine.files import lock
 from core.duels.selectors import records_open
 from core.files.removed import removed_name
 from core.models import Agent, Duel, Evaluation, JobState, LedgerEntry, Submission, User
@@ -317,6 +318,23 @@ def test_old_backups_of_a_folder_are_deleted_when_a_new_one_is_there(tmp_path: P
     assert len(left) == 2
     assert left[0] == "arena-20201120T163000Z.tar"
     assert notes == "arena-notes.tar"
+
+
+def test_what_a_killed_backup_left_goes_with_the_next_one(tmp_path: Path) -> None:
+    killed = tmp_path / "arena-20260101T000000Z.tar.77.part"
+    killed.write_bytes(b"half")
+    (tmp_path / "arena-backup-abc").mkdir()
+    (tmp_path / "arena-backup-abc" / "database").write_bytes(b"a copy")
+    living = tmp_path / "arena-20260101T000001Z.tar.78.part"
+    with living.open("wb") as file:
+        assert lock(file.fileno())
+        backup_make(tmp_path / "first.tar", now=datetime.now(UTC))
+        assert not killed.exists()
+        # It may belong to the one that is still being written.
+        assert (tmp_path / "arena-backup-abc").exists()
+        assert living.exists()
+    backup_make(tmp_path / "second.tar", now=datetime.now(UTC))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first.tar", "second.tar"]
 
 
 def test_a_backup_is_never_written_over_and_leaves_nothing_when_it_fails(

@@ -15,14 +15,20 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
+from shutil import rmtree
 from typing import IO, Any, cast
 
+from arena_kit.machine.files import lock
 from core.operations.backup.errors import BackupDamaged, BackupError
 from core.operations.backup.sealed import sealing, unsealed
 
 FORMAT = 1
 MANIFEST, DATABASE, FILES = "manifest.json", "database", "files/"
 CHUNK_BYTES = 1 << 20
+UNFINISHED, COPY = ".part", "arena-backup-"
+"""The end of the name of a backup that is being written, and the beginning of that of its copy of the database."""
+OWN = f"arena-????????T??????Z.tar*.[0-9]*{UNFINISHED}"
+"""The names of backups that are being written, unless their makers chose names of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +130,37 @@ class BackupWriter:
         self._tar.addfile(_header(MANIFEST, len(data)), BytesIO(data))
 
 
+def unfinished_remove(folder: Path) -> list[Path]:
+    """Remove what killed backups have left in a folder, and return it; what a living one writes is locked.
+
+    Only files with names of the arena's own are touched: the folder may hold others.
+    """
+    left = []
+    for part in sorted(folder.glob(OWN)):
+        with suppress(FileNotFoundError), part.open("rb") as file:
+            if lock(file.fileno()):
+                part.unlink()
+                left.append(part)
+    # Copies of the database belong to the parts; without one being written, none is in use.
+    if not list(folder.glob(OWN)):
+        for copy in sorted(folder.glob(f"{COPY}*")):
+            rmtree(copy, ignore_errors=True)
+            left.append(copy)
+    return left
+
+
 @contextmanager
 def writing(path: Path, recipient: str = "") -> Iterator[BackupWriter]:
     """Open a new backup that only its owner can read; it gets its name when it is complete and on the disk.
 
     recipient: the public key to which all of it is encrypted; empty for none.
     """
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     try:
         part.touch(0o600, exist_ok=False)
         with part.open("wb") as file:
+            # Held until the file is closed, also by a kill.
+            lock(file.fileno())
             with (
                 sealing(file, recipient) if recipient else nullcontext(file) as stream,
                 # In order, because an encrypted stream cannot go back.

@@ -17,7 +17,16 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from core.files.storage import may_be_stored
-from core.operations.backup.archive import DATABASE, FILES, FORMAT, BackupManifest, BackupWriter, writing
+from core.operations.backup.archive import (
+    COPY,
+    DATABASE,
+    FILES,
+    FORMAT,
+    BackupManifest,
+    BackupWriter,
+    unfinished_remove,
+    writing,
+)
 from core.operations.backup.database import Dump, database_dump, database_kind, files_named
 from core.operations.backup.errors import BackupError
 from core.operations.backup.sealed import SUFFIX as SEALED
@@ -57,9 +66,10 @@ def backup_make(path: Path, *, now: datetime, recipient: str = "") -> Made:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise BackupError("The database is older than this code: run `manage.py migrate`, or use the matching code.")
+    unfinished_remove(path.parent)
     with writing(path, recipient) as writer:
         # TMPDIR of an encrypted backup: the copy of the database is not encrypted yet.
-        with tempfile.TemporaryDirectory(prefix="arena-backup-", dir=None if recipient else path.parent) as folder:
+        with tempfile.TemporaryDirectory(prefix=COPY, dir=None if recipient else path.parent) as folder:
             copy = Path(folder) / "database"
             dump = database_dump(copy)
             with copy.open("rb") as file:
