@@ -69,7 +69,7 @@ def test_above_it_a_new_version_plays_its_duels_and_a_few_others_meet(environmen
     assert sum(new.pk in pair for pair in duels) == 8
     assert len(duels) == 8 + 7
     assert Rating.objects.get(submission=new).rank == 9
-    assert tournament.participants.get(submission=new).rank == 9
+    assert tournament.participants.get(submission=new).rank == tournament.participants.count()
 
 
 def test_participants_are_those_who_play_and_ratings_rank_them(environment: Environment) -> None:
@@ -100,7 +100,7 @@ def test_opponents_follow_the_results_of_the_new_version(environment: Environmen
     # It loses every duel, so those it meets are the weak half more often than the strong one.
     weak = {row.pk for row in rows[4:]}
     assert sum(key in weak for key in met[4:]) >= len(met[4:]) / 2
-    assert Counter(met).most_common(1)[0][1] <= 2
+    assert Counter(met).most_common(1)[0][1] <= 3
 
 
 def test_none_begins_until_another_version_is_ready(environment: Environment) -> None:
@@ -131,7 +131,7 @@ def test_a_second_step_changes_nothing(environment: Environment) -> None:
     advance(environment, now=LATER)
     tournament = edition(environment)
     before = tournament.duels.count()
-    chosen.edition_step(tournament)
+    chosen.goes_on(tournament)
     assert tournament.duels.count() == before
     assert tournament_progress(tournament).total == 15
 
