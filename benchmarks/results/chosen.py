@@ -58,6 +58,7 @@ def chosen_measure(arena: Arena) -> dict[str, Any]:
         "start_seconds": start_seconds,
         "start_mb": start_mb,
         "step_ms": round(statistics.median(steps), 1),
+        "p90_step_ms": round(sorted(steps)[len(steps) * 9 // 10], 1),
         "worst_step_ms": round(max(steps), 1),
         "fit_seconds": round(fit_seconds, 2),
         "duels_of_new": sum(new.pk in pair for pair in tournament.duels.values_list("player_1", "player_2")),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from arena_kit.ranking.matchmaking import edition_sizes
 from core.editions import chosen
 from core.editions.services import advance, start_now
 from core.editions.tests.samples import LATER, edition, participants_of, play, play_all, players
@@ -62,7 +64,7 @@ def test_above_it_a_new_version_plays_its_duels_and_a_few_others_meet(environmen
     settled(environment)
     (new,) = joined(environment)
     tournament = played_out(environment)
-    size = chosen.sizes(9)
+    size = asdict(edition_sizes(9))
     assert size == {"new_duels": 8, "other_duels": 7}
     assert (tournament.format, tournament.state) == (CHOSEN, TournamentState.FINISHED)
     duels = list(tournament.duels.values_list("player_1", "player_2"))
@@ -122,7 +124,7 @@ def test_an_organiser_can_ask_for_one_without_a_new_version(environment: Environ
     while tournament.duels.filter(state__in=OPEN).exists():
         play_all(tournament)
         advance(environment, now=LATER)
-    assert tournament.duels.count() == chosen.sizes(9)["other_duels"]
+    assert tournament.duels.count() == asdict(edition_sizes(9))["other_duels"]
 
 
 def test_a_second_step_changes_nothing(environment: Environment) -> None:
