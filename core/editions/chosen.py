@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef, Q
+from django.db.models import Max
 
 from arena_kit.ranking.matchmaking import Pairing, edition_sizes
 from core.duels.seeds import duel_seed
@@ -27,33 +27,16 @@ from core.editions.ladder import FEWEST
 from core.jobs.states import OPEN
 from core.jobs.worker_selectors import places_alive
 from core.models import (
-    CHOSEN,
     Duel,
     Environment,
     JobState,
-    Participant,
     Submission,
     Tournament,
     TournamentState,
 )
 from core.tournaments.fields import active_field
+from core.tournaments.newcomers import newcomers, unplayed
 from core.tournaments.services import chosen_create, participants_add
-
-
-def unplayed(submissions: Sequence[Submission]) -> list[Submission]:
-    """Return the submissions that have yet to play in an automatic tournament.
-
-    Editions of chosen pairs that were cancelled, or that a submission was taken out of, do not count.
-    """
-    waiting = Submission.objects.filter(~_has_played(OuterRef("pk")), pk__in=[row.pk for row in submissions])
-    keys = set(waiting.values_list("pk", flat=True))
-    return [row for row in submissions if row.pk in keys]
-
-
-def _has_played(submission: OuterRef, **before: object) -> Exists:
-    cut_short = Q(tournament__state=TournamentState.CANCELLED) | Q(withdrawn_at__isnull=False)
-    rows = Participant.objects.filter(submission=submission, tournament__is_automatic=True, **before)
-    return Exists(rows.exclude(cut_short, tournament__format=CHOSEN))
 
 
 def start(environment: Environment, number: int, submissions: Sequence[Submission]) -> Tournament:
@@ -98,7 +81,9 @@ def _duels_choose(edition: Tournament, playing: Sequence[Submission] | None) -> 
     # An edition is played by one version of the rules.
     is_on = versions.first() in (None, environment.spec_id)
     field = _field(edition, playing) if is_on else {}
-    pairings = chosen_pairs(edition, list(field.values()), _new(edition), open_, wanted=2 * wanted) if field else []
+    pairings = (
+        chosen_pairs(edition, list(field.values()), newcomers(edition), open_, wanted=2 * wanted) if field else []
+    )
     shortfall = environment.closed_because if pairings else ""
     if shortfall != edition.shortfall:
         Tournament.objects.filter(pk=edition.pk).update(shortfall=shortfall[:200])
@@ -113,12 +98,6 @@ def _field(edition: Tournament, playing: Sequence[Submission] | None) -> dict[in
     here = dict(edition.participants.values_list("submission", "withdrawn_at"))
     waiting = {row.pk for row in unplayed([row for row in rows if row.pk not in here])}
     return {row.pk: row for row in rows if row.pk not in waiting and here.get(row.pk) is None}
-
-
-def _new(edition: Tournament) -> set[int]:
-    """Return the participants for which this is the first automatic tournament."""
-    earlier = _has_played(OuterRef("submission"), tournament__edition__lt=edition.edition)
-    return set(edition.participants.filter(~earlier).values_list("submission", flat=True))
 
 
 def _duels_make(edition: Tournament, field: Mapping[int, Submission], pairings: Sequence[Pairing]) -> None:
