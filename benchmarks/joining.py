@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau  # type: ignore[import-untyped]  # it has no types
+from scipy.stats import kendalltau
 
 from arena_kit.ranking.matchmaking import (
     Candidate,

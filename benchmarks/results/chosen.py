@@ -40,7 +40,7 @@ def chosen_measure(arena: Arena) -> dict[str, Any]:
     fit_seconds = time.perf_counter() - begun
     start_seconds, start_mb = _start(environment)
     tournament = environment.tournaments.order_by("-edition")[0]
-    places = {row.pk: place for place, row in enumerate(arena.players)}
+    places: dict[int, float] = {row.pk: place for place, row in enumerate(arena.players)}
     # Between the two in the middle.
     places[new.pk] = len(arena.players) / 2 - 0.5
     chance, steps = random.Random(1), []
