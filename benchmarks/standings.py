@@ -51,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", type=int, default=40, help="timed in every kind of tournament (default 40)")
     parser.add_argument("--workers", type=int, default=32, help="that finish duels at once (default 32)")
     parser.add_argument("--seconds", type=float, default=10.0, help="that they do so, and insert (default 10)")
+    parser.add_argument("--chosen", type=int, metavar="AGENTS",
+                        help="instead of all this measure an edition of chosen duels among so many agents")  # fmt: skip
     parser.add_argument("--measure-here", type=int, metavar="ROWS", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.quick:
@@ -61,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from tests.postgres import NoPostgres
 
     try:
+        if options.chosen:
+            return _chosen(options)
         report = run(options)
     except NoPostgres as reason:
         print(f"Cannot run: PostgreSQL is needed: {reason}", file=sys.stderr)
@@ -83,6 +87,24 @@ def run(options: argparse.Namespace) -> Report:
         report = _measured(options, histories)
     say("")
     return {**circumstances(options), **summarise(report)}
+
+
+def _chosen(options: argparse.Namespace) -> int:
+    """Measure one edition of chosen duels, print its figures and, if asked, write JSON. Raises NoPostgres."""
+    from tests.postgres import postgres_url
+
+    # About twenty duels of each agent.
+    options.agents, rows = options.chosen, 40 * options.chosen
+    with (
+        work_folder() as folder,
+        postgres_url() as server,
+        _database(server, "standings_chosen") as url,
+        _history(options, rows, url, folder) as history,
+    ):
+        found = history.ask("chosen")
+    print(text_table(("chosen duels", ""), [(name.replace("_", " "), value) for name, value in found.items()]))
+    write_json(options.json, {**circumstances(options), **found})
+    return 0
 
 
 def _measured(options: argparse.Namespace, histories: Mapping[int, History]) -> dict[str, Report]:

@@ -165,6 +165,21 @@ class Met:
 
 
 NEVER = Met(0)
+MOST_NEW_DUELS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class EditionSizes:
+    """The duels of an edition of chosen pairs: of each version that has not played, and among all others together."""
+
+    new_duels: int
+    other_duels: int
+
+
+def edition_sizes(count: int) -> EditionSizes:
+    """Return the duels of an edition among this many agents, at least two: they grow with its logarithm."""
+    bits = math.log2(count)
+    return EditionSizes(min(MOST_NEW_DUELS, count - 1, math.ceil(4 * bits)), math.ceil(2 * bits))
 
 
 def strength_after(one: Candidate, met: Mapping[int, Met], others: Mapping[int, Candidate]) -> tuple[float, float]:

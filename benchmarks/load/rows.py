@@ -82,12 +82,12 @@ def _people(count: int) -> list[User]:
     )
 
 
-def _submissions(owners: Sequence[User], environment: Environment, count: int) -> list[Submission]:
+def _submissions(owners: Sequence[User], environment: Environment, count: int, name: str = "agent") -> list[Submission]:
     """Create an agent per owner, with a built and validated version."""
     from core.models import Agent, Build, Submission, Validation
 
     agents = Agent.objects.bulk_create(
-        Agent(environment=environment, owner=owners[n % len(owners)], name=f"agent-{n + 1}", is_public=n % 2 == 0)
+        Agent(environment=environment, owner=owners[n % len(owners)], name=f"{name}-{n + 1}", is_public=n % 2 == 0)
         for n in range(count)
     )
     rows = Submission.objects.bulk_create(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from arena_kit.environment.records import Outcome
 from benchmarks.results.at_once import finish_at_once
+from benchmarks.results.chosen import chosen_measure
 from benchmarks.results.history import fill, record_of
 from benchmarks.results.told import OUTCOMES, is_correct, messages
 
@@ -50,6 +51,9 @@ class Measure:
 
     def at_once(self, *, workers: int, seconds: float) -> dict[str, Any]:
         return finish_at_once(self._arena, self._tournaments["edition"], workers=workers, seconds=seconds)
+
+    def chosen(self) -> dict[str, Any]:
+        return chosen_measure(self._arena)
 
     def _result(self, tournament: Tournament) -> dict[str, float]:
         """Finish a duel and process everything that follows, until the page is correct."""

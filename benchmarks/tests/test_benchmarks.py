@@ -16,6 +16,7 @@ from django.conf import settings
 from benchmarks import (
     capacity,
     fairness,
+    joining,
     kubernetes,
     runner,
     site,
@@ -131,6 +132,25 @@ def test_a_host_is_measured_layer_by_layer_and_by_workers(
     assert {(1, 1), (2, 1), (4, 1)} <= found <= known
     assert all(sum(row["cpu_share"].values()) <= 1.1 for row in report["growth"])
     assert "times one" in capsys.readouterr().out
+
+
+def test_ranks_of_chosen_duels_are_simulated(tmp_path: Path) -> None:
+    assert joining.main(["--agents", "30", "--runs", "1", "--json", str(tmp_path / "figures.json")]) == 0
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert report[joining.CHOSEN]["duels"] == report[joining.ALL]["duels"]
+    assert min(report[way]["kendall_tau"] for way in (joining.CHOSEN, joining.ALL)) > 0.8
+
+
+@pytest.mark.nightly
+def test_an_edition_of_chosen_duels_is_timed(tmp_path: Path) -> None:
+    try:
+        postgres_programs()
+    except NoPostgres as reason:
+        pytest.skip(f"PostgreSQL: {reason}")
+    assert standings.main(["--chosen", "30", "--json", str(tmp_path / "figures.json")]) == 0
+    report = json.loads((tmp_path / "figures.json").read_text())
+    assert report["duels_of_new"] == 20
+    assert report["start_mb"] < 100
 
 
 @pytest.mark.nightly

@@ -104,8 +104,10 @@ def _is_on(tournament: Tournament) -> bool:
 
 
 def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> None:
-    """Rank the table of a running ladder after a fit, and after participants have left."""
-    ratings_note(environment=tournament.environment, at=now)
+    """Rank a running table of ratings after a fit, and after participants have left."""
+    # An edition is a moment of the history when it ends.
+    if tournament.is_ladder:
+        ratings_note(environment=tournament.environment, at=now)
     rows = tournament.participants
     lowest = rows.filter(withdrawn_at=None).aggregate(last=Max("rank"))["last"] or 0
     # Participants that are gone stand below all others.

@@ -33,6 +33,7 @@ from core.moderation.services import quarantine_where_due
 from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.services import moment_notify, ratings_failed
+from core.tournaments.newcomers import unplayed
 from core.tournaments.selectors import next_edition
 from core.tournaments.services import EditionTaken, asked_key, tournament_create, tournament_finish
 
@@ -163,9 +164,13 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
 def _start_chosen_if_due(
     environment: Environment, number: int, submissions: Sequence[Submission], *, now: datetime
 ) -> Tournament | None:
-    """Start an edition of chosen pairs if some version has not played yet."""
-    fresh = chosen.unplayed(submissions)
-    if environment.closed_because or not fresh or is_waiting(environment, fresh, now=now):
+    """Start an edition of chosen pairs if some version has not played yet, and was in none just cancelled."""
+    fresh, last = unplayed(submissions), last_edition(environment)
+    is_cancelled = last is not None and last.state == TournamentState.CANCELLED
+    before = set(last.participants.values_list("submission_id", flat=True)) if last and is_cancelled else set()
+    if environment.closed_because or len(submissions) < 2 or before.issuperset(row.pk for row in fresh):
+        return None
+    if is_waiting(environment, fresh, now=now):
         return None
     try:
         return chosen.start(environment, number, submissions)

@@ -25,7 +25,7 @@ def participants_withdraw_barred(*, tournament: Tournament) -> None:
     Those who left after the end of a tournament that continues keep their places, see `rounds.drawn_again_leave`.
     """
     if tournament.is_automatic:
-        # Its duels are drawn all at once, so its players stay to the end.
+        # All others stay to the end, with the duels that they have.
         barred = Q(submission__agent__is_disabled=True) | Q(submission__agent__owner__is_active=False)
     else:
         barred = GONE & Q(left_after=None)

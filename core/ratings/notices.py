@@ -1,6 +1,6 @@
 """News of stored ratings: agents that were overtaken, and new leaders.
 
-For editions the ends of two tournaments are compared; while a ladder runs, two moments of the history.
+For editions of all pairs the ends of two tournaments are compared; otherwise two moments of the history.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from core.links import agent_address, page
 from core.models import (
-    LADDER,
+    CHOSEN,
     Audience,
     Environment,
     EventKind,
@@ -51,10 +51,10 @@ Standing = Mapping[int, Kept]
 def tournament_rated(tournament: Tournament) -> None:
     """Send the notices of the ratings stored at the end of a tournament. Call it once, when it ends.
 
-    Ladders, and tournaments during one, are left out, because `moment_kept` covers them.
+    Left out where `moment_kept` covers it.
     """
     environment = tournament.environment
-    if not tournament.counts_for_ratings or tournament.is_ladder or _has_ladder(environment):
+    if not tournament.counts_for_ratings or _is_told_by_moments(environment):
         return
     now = _at_end(tournament)
     rated = finished_before(tournament).filter(
@@ -62,8 +62,11 @@ def tournament_rated(tournament: Tournament) -> None:
     )
     if (last := rated.first()) is not None:
         _notify_overtaken(environment, before=_at_end(last), now=now)
-    # Only editions have all agents; a smaller tournament has a leader of its own.
-    if tournament.is_automatic and (edition := rated.filter(is_automatic=True).first()) is not None:
+    # Only editions of all pairs have all agents; another tournament has a leader of its own.
+    if (
+        tournament.is_automatic
+        and (edition := rated.filter(is_automatic=True).exclude(format=CHOSEN).first()) is not None
+    ):
         _notify_leader(environment, before=_at_end(edition), now=now)
 
 
@@ -75,11 +78,11 @@ def finished_before(tournament: Tournament) -> QuerySet[Tournament]:
 
 
 def moment_kept(environment: Environment, at: datetime) -> None:
-    """Send the notices of the moment of the history just stored at `at`, if a ladder runs.
+    """Send the notices of the moment of the history just stored at `at`, where tournaments do not send them.
 
     The leader is compared once a day, at the day's first moment, because two close agents may alternate every hour.
     """
-    if not _has_ladder(environment):
+    if not _is_told_by_moments(environment):
         return
     earlier = RatingPoint.objects.filter(environment=environment, at__lt=at)
     last = earlier.aggregate(last=Max("at"))["last"]
@@ -159,8 +162,11 @@ def _day(at: datetime) -> datetime:
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _has_ladder(environment: Environment) -> bool:
-    return environment.tournaments.filter(state=TournamentState.RUNNING, format=LADDER).exists()
+def _is_told_by_moments(environment: Environment) -> bool:
+    """Return whether a ladder runs, or the last edition was one of chosen pairs, whose table lacks most agents."""
+    automatic = environment.tournaments.filter(is_automatic=True)
+    last = automatic.exclude(state=TournamentState.CANCELLED).order_by("-edition").first()
+    return last is not None and (last.format == CHOSEN or (last.is_ladder and last.state == TournamentState.RUNNING))
 
 
 def _at_end(tournament: Tournament) -> Standing:

@@ -22,6 +22,13 @@ class Field:
         return len({submission.agent.owner_id for submission in self.playing}) > 1
 
 
+# A field may have thousands of rows, which are read whenever an edition chooses duels.
+_READ = (
+    *("number", "created_at", "archive_sha256", "agent__name", "agent__environment", "agent__owner__username"),
+    *("agent__owner__team", "agent__owner__is_active", "agent__owner__email", "agent__owner__is_quota_exempt"),
+)
+
+
 def active_field(environment: Environment, *, owners: Collection[int] | None = None) -> Field:
     """The field of an environment: of each owner the `active_per_owner` agents with the newest submissions; 0: all.
 
@@ -29,6 +36,7 @@ def active_field(environment: Environment, *, owners: Collection[int] | None = N
     it stands for many people.
     """
     active = Submission.objects.active().filter(agent__environment=environment).select_related("agent__owner")
+    active = active.only(*_READ)
     if owners is not None:
         active = active.filter(agent__owner__in=owners)
     by_owner: dict[int, list[Submission]] = defaultdict(list)

@@ -10,6 +10,7 @@ from django.db.models import Max, QuerySet
 
 from core.links import tournament_address
 from core.models import (
+    CHOSEN,
     Audience,
     EventKind,
     Notice,
@@ -23,6 +24,7 @@ from core.models import (
 from core.notices.services import Message, announce, listed, notify_each
 from core.ratings.board import standings_of
 from core.times import moment
+from core.tournaments.newcomers import newcomers
 
 TOP = 10
 """Number of rows of a table that webhooks get."""
@@ -49,7 +51,7 @@ def tournament_started(tournament: Tournament) -> None:
         kind=EventKind.TOURNAMENT_STARTED,
         environment=tournament.environment,
         title=f"{tournament} has begun",
-        text=f"{len(rows)} agents take part.",
+        text="Agents join as they are chosen." if tournament.format == CHOSEN else f"{len(rows)} agents take part.",
         address=address,
         data={**_about(tournament), "participants": len(rows)},
     )
@@ -222,8 +224,12 @@ def _on_leaderboard(tournament: Tournament, rows: list[Participant]) -> dict[int
     points = (moments.filter(at=earlier) if earlier else moments.none()).values_list(
         "submission__agent", "submission", "rank"
     )
-    # A ladder ends once, so its end is news to all.
-    before = {} if tournament.is_ladder else {agent: (submission, rank) for agent, submission, rank in points}
+    # A ladder ends once, so its end is news to all. An edition of chosen pairs is news of those that it is for: moments
+    # within it may have ranked them already, and in a large field the ranks of all others change all the time.
+    before = {} if tournament.is_ranked_by_rating else {agent: (submission, rank) for agent, submission, rank in points}
+    if tournament.format == CHOSEN:
+        new = newcomers(tournament)
+        rows = [row for row in rows if row.submission_id in new or row.withdrawn_at]
     standings = standings_of([row.submission.agent for row in rows])
     words = {}
     for row in rows:

@@ -24,8 +24,8 @@ class TournamentAnswer(serializers.Serializer[Any]):
     edition = serializers.IntegerField()
     name = serializers.CharField(allow_blank=True, help_text="Empty for editions of the arena itself.")
     state = serializers.ChoiceField(choices=TournamentState.choices)
-    format = serializers.CharField(help_text="round-robin, swiss, single-elimination, double-elimination, ...")
-    settings = serializers.DictField(help_text="Of the format; an edition of the arena itself has none.")
+    format = serializers.CharField(help_text="round-robin, chosen, ladder, swiss, ...")
+    settings = serializers.DictField(help_text="Of the format; an edition of all pairs has none.")
     is_automatic = serializers.BooleanField(help_text="Whether the arena made it itself.")
     is_rated = serializers.BooleanField(help_text="Whether it counts for ratings, once its results are public.")
     results = serializers.ChoiceField(choices=Audience.choices, help_text="Who can see its results.")
@@ -87,8 +87,8 @@ class ParticipantAnswer(serializers.Serializer[Any]):
     rating_high = serializers.FloatField(allow_null=True, help_text="Upper end of its 95% interval at that time.")
     withdrawn_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="When it was withdrawn. Its duels then do not count in the table of an edition; in a ladder they "
-        "count, and it may join again.",
+        help_text="When it was withdrawn. Its duels then do not count in the table of an edition of all pairs; in a "
+        "ladder and an edition of chosen pairs they count.",
     )
 
 

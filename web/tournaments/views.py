@@ -69,7 +69,7 @@ def _participant(slug: str, edition: int, name: str, version: str = "") -> Parti
         tournament__edition=edition,
         submission__agent__name__iexact=name,
     )
-    # Only in a ladder may an agent have played with several versions.
+    # Where ratings rank, an agent may have played with several versions.
     if (number := whole_number(version)) is not None:
         rows = rows.filter(submission__number=number)
     row = rows.order_by("-submission__number").first()

@@ -12,7 +12,9 @@ from core.editions.services import advance
 from core.editions.tests.planned import begun, drawn
 from core.editions.tests.samples import LATER, play, play_all, players, table
 from core.models import (
+    CHOSEN,
     Duel,
+    Environment,
     JobState,
     LedgerChange,
     LiveRating,
@@ -50,6 +52,24 @@ def test_workers_that_look_together_end_an_edition_once_and_rightly() -> None:
     assert tournament.state == TournamentState.FINISHED
     assert table(tournament) == [(one.pk, 1, 4), (two.pk, 2, 2), (three.pk, 3, 0)]
     assert not tournament.participants.filter(rating=None).exists()
+
+
+def test_workers_that_look_together_choose_the_duels_of_an_edition_once() -> None:
+    environment = factories.environment()
+    Environment.objects.update(all_pairs_up_to=2)
+    players(environment, 6)
+    environment.refresh_from_db()
+    advance(environment, now=LATER)
+    tournament = Tournament.objects.get()
+    play_all(tournament)
+    begun = tournament.duels.count()
+    at_once(*[lambda: advance(Environment.objects.get(), now=LATER)] * WORKERS)
+
+    tournament.refresh_from_db()
+    assert (tournament.format, tournament.state) == (CHOSEN, TournamentState.RUNNING)
+    assert begun < tournament.duels.count() <= begun + 4
+    numbers = list(tournament.duels.order_by("number").values_list("number", flat=True))
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_workers_that_step_together_draw_a_round_once() -> None:

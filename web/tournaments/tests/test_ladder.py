@@ -86,6 +86,28 @@ def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
     assert "edition 1" not in duel + shown + ended
 
 
+def test_the_page_of_an_edition_of_chosen_duels_promises_no_meeting_of_all(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    anna = factories.ready(factories.agent(cast.alice, environment, "anna"))
+    gone = factories.ready(factories.agent(cast.charlie, environment, "gone"))
+    tournament = ladder(anna, factories.ready(factories.agent(cast.bob, environment, "berta")), gone)
+    Tournament.objects.update(format="chosen", settings={"new_duels": 40, "other_duels": 22, "planned_duels": 62})
+    tournament.participants.filter(submission=gone).update(withdrawn_at=timezone.now())
+
+    shown = text(client, reverse("web:edition", args=[environment.slug, 1]))
+    assert "<h1>Edition 1</h1>" in shown
+    assert "Each new version plays about 40 duels" in shown
+    assert "ladder of" not in shown.lower()
+    own = text(client, reverse("web:participant", args=[environment.slug, 1, "anna"]))
+    assert "played so far" in own
+    assert "<dt>Points</dt>" not in own
+    assert "does not count" not in own
+    left = text(client, reverse("web:participant", args=[environment.slug, 1, "gone"]))
+    assert "its finished ones still count for ratings" in left
+    assert " points" not in text(client, reverse("web:agent", args=[environment.slug, "anna"]))
+
+
 def test_a_ladder_says_why_nothing_is_played_and_why_it_has_not_begun(
     client: Client, cast: Cast, environment: Environment
 ) -> None:
