@@ -6,6 +6,7 @@ from arena_kit.analysis.blunders import blunders
 from arena_kit.analysis.positions import solve_match
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from core.duels.analyses import analysis_succeed
+from core.duels.losses import unexplained_loss_play_out
 from core.duels.selectors import NotStored, match_get
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
@@ -33,3 +34,4 @@ def analyse(analysis: Analysis, lease: Lease) -> None:
     solved = sum(position.value is not None for position in positions)
     lease.log(f"{solved} of {len(positions)} positions are solved.")
     analysis_succeed(analysis=analysis, positions=positions, log=lease.text, seats=record.seats, found=found)
+    unexplained_loss_play_out(analysis)

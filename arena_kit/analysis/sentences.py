@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from arena_kit.analysis.mistakes import Mistake, decided_by, mistakes, worst
+from arena_kit.analysis.overlooked import overlooked
 from arena_kit.analysis.positions import Position
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.replay import replay
@@ -58,8 +59,14 @@ def story(spec: EnvironmentSpec, record: MatchRecord, positions: Sequence[Positi
     remarks = tuple(
         _remark(record, positions, position, seats, by_ply.get(position.ply), words) for position in positions
     )
+    threat = ""
+    if missed := overlooked(spec, record, positions):
+        played = words(missed.ply - 1, record.actions[missed.ply - 1])
+        better = moves_listed([words(missed.ply - 1, action) for action in missed.better])
+        winner = _within(seats[1 - missed.seat])
+        threat = f"Move {missed.ply} ({played}) let {winner} win at once; {better} would have prevented that."
     return Story(
-        verdict=_verdict(record, positions, found, seats),
+        verdict=_verdict(record, positions, found, seats, threat),
         remarks=remarks,
         turning_points=tuple(remarks[one.ply] for one in found),
         worst=tuple(tuple(remarks[one.ply] for one in worst(found, seat)) for seat in (0, 1)),  # type: ignore[arg-type]
@@ -118,7 +125,7 @@ def _in_moves(position: Position, winner: int) -> str:
 
 
 def _verdict(
-    record: MatchRecord, positions: Sequence[Position], found: Sequence[Mistake], seats: tuple[str, str]
+    record: MatchRecord, positions: Sequence[Position], found: Sequence[Mistake], seats: tuple[str, str], threat: str
 ) -> str:
     unsolved = next((place for place, position in enumerate(positions) if position.value is not None), len(positions))
     said = []
@@ -130,6 +137,8 @@ def _verdict(
     if record.fault is not Fault.NONE:
         said.append(f"The match ended by a forfeit. {_state(final, seats)}")
         return " ".join(said)
+    if threat:
+        return " ".join((*said, threat))
     decisive = decided_by(found, positions)
     start = positions[max(record.opening_count, unsolved)]
     if decisive is not None and final.value != 0:
@@ -144,9 +153,10 @@ def _verdict(
         since = "the opening" if start.ply == record.opening_count else f"move {start.ply}"
         said.append(f"{seats[final.value is not None and final.value < 0]} could force a win from {since} on.")
     count = len(found)
-    said.append(
-        "No move gave anything away." if count == 0 else f"{count} move{'' if count == 1 else 's'} gave something away."
-    )
+    if count == 0:
+        said.append(f"No {'later ' if unsolved > record.opening_count else ''}move gave anything away.")
+    else:
+        said.append(f"{count} move{'' if count == 1 else 's'} gave something away.")
     return " ".join(said)
 
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from arena_kit.environment.records import Fault, Outcome
 from core.duels.analyses import analysis_begin, is_analysable
-from core.duels.playouts import playouts_begin
+from core.duels.playouts import playouts_begin, playouts_waiting
 from core.duels.selectors import NotStored, records_open, spec_get
-from core.models import Audience, Challenge, Duel, JobState, Tournament, User
+from core.models import Analysis, Audience, Blunder, Challenge, Duel, JobState, Tournament, User
 
 logger = logging.getLogger(__name__)
 SOLVED, PLAYED_OUT = (5, 40), (1, 5)
@@ -49,6 +49,25 @@ def losses_analyse(tournament: Tournament) -> int:
 def challenge_losses_analyse(challenge: Challenge) -> int:
     """Have the losses of a person who has asked for a challenge analysed; return how many."""
     return _analyse(challenge.duels.all(), lambda owner: owner.pk == challenge.user_id)
+
+
+def unexplained_loss_play_out(analysis: Analysis) -> bool:
+    """Let a lost match be played out in whose positions a solver found no mistake; return whether that begins.
+
+    The first agent of a beginner loses so early that a solver sees only the end. Only the agent's own owner gets this,
+    and only until one position of the agent is known.
+    """
+    duel = analysis.duel
+    loser = None if duel is None else {"PLAYER_1": duel.player_2, "PLAYER_2": duel.player_1}.get(duel.outcome)
+    if duel is None or loser is None or loser.agent.owner_id != analysis.asked_by_id:
+        return False
+    if Blunder.objects.filter(agent=loser.agent_id).exists() or playouts_waiting(duel.environment) >= PLAYED_OUT[1]:
+        return False
+    try:
+        return playouts_begin(duel=duel, number=analysis.match_number)
+    except NotStored as missing:
+        logger.warning("The losses of %s are not played out: %s", duel, missing)
+        return False
 
 
 def _analyse(duels: QuerySet[Duel], is_wanted: Callable[[User], bool]) -> int:

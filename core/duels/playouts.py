@@ -21,7 +21,7 @@ from core.duels.branches import duels_from, players_on, worth_of
 from core.duels.positions import Position, position_check, positions_of
 from core.duels.selectors import match_get, spec_get
 from core.errors import Refused
-from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, User
+from core.models import Agent, Challenge, ChallengeKind, Duel, Environment, JobState, User
 from core.people.quotas import challenge_quota_check, owner_lock
 from core.people.services import anonymous_ensure
 
@@ -117,6 +117,12 @@ def playouts_begin(*, duel: Duel, number: int) -> bool:
         asker = anonymous_ensure()
         duels_from(positions, players, asker, ChallengeKind.PLAYOUT, match_count=MATCHES, reason=reason)
     return True
+
+
+def playouts_waiting(environment: Environment) -> int:
+    """Return how many matches of an environment the arena is having played out."""
+    waiting = Challenge.objects.filter(kind=ChallengeKind.PLAYOUT, user=anonymous_ensure(), ended_at=None)
+    return waiting.filter(submission__agent__environment=environment).count()
 
 
 def playouts_keep(challenge: Challenge) -> None:

@@ -35,7 +35,7 @@ from core.ratings.ledger_sums import sums_lock
 from core.ratings.services import ratings_replace
 
 FIT_EVERY = timedelta(minutes=2)
-"""The shortest time between two fits: a fit of the largest pools takes seconds."""
+"""The shortest time between two fits that new results call for: a fit of the largest pools takes seconds."""
 FOUNDERS = 2
 """The number of versions that hold the scale of an environment whose reference has not played."""
 FIT_PAUSE = 20
@@ -137,13 +137,14 @@ def compute(environment: Environment, *, at: datetime | None = None, among: Coll
 def ratings_follow(environment: Environment, *, now: datetime) -> bool:
     """Fit the official ratings if they are due; return whether they were fitted.
 
-    They are due after a pause since the last fit if other results count or other submissions have a rank, and at once
-    after a strike. A submission that plays for the first time has no rating before the next fit.
+    They are due after a pause since the last fit if other results count; after a shorter one, twenty times as long as
+    that fit took, if other submissions have a rank, as when an agent is hidden; and at once after a strike. A
+    submission that plays for the first time has no rating before the next fit.
     """
     pool = RatingPool.objects.filter(environment=environment).first()
     sums = LedgerSums.objects.filter(environment=environment).first()
     is_struck = pool is not None and sums is not None and sums.rewritten_version > pool.ledger_version
-    is_due = pool is None or _is_due(pool, now) or (is_struck and not pool.failed_at)
+    is_due = pool is None or _is_due(pool, sums, now) or (is_struck and not pool.failed_at)
     if is_due and _is_worth_asking(pool, sums, now) and ratings_are_outdated(environment):
         ratings_refresh(environment)
         return True
@@ -184,8 +185,10 @@ def _anchor(environment: Environment, have_played: Collection[int]) -> Anchor:
     return Anchor(frozenset(sorted(have_played)[:FOUNDERS]), MEAN)
 
 
-def _is_due(pool: RatingPool, now: datetime) -> bool:
-    pause = max(FIT_EVERY, FIT_PAUSE * timedelta(seconds=pool.fit_seconds))
+def _is_due(pool: RatingPool, sums: LedgerSums | None, now: datetime) -> bool:
+    pause = FIT_PAUSE * timedelta(seconds=pool.fit_seconds)
+    if pool.failed_at or (sums is not None and sums.rated_version > pool.ledger_version):
+        pause = max(FIT_EVERY, pause)
     return now >= max(pool.fitted_at, pool.failed_at or pool.fitted_at) + pause
 
 
@@ -261,8 +264,8 @@ def _predecessors(environment: Environment) -> dict[int, int]:
 
 
 def _ranked(environment: Environment) -> set[int]:
-    """The ranked submissions: of every agent that may play, the newest valid version not benched that has played."""
-    able = Submission.objects.valid().filter(agent__environment=environment, is_benched=False)
+    """The ranked submissions: of every agent that may play and is not hidden, the newest version that has played."""
+    able = Submission.objects.active().filter(agent__environment=environment)
     have_played = able.filter(live_rating__isnull=False).order_by("agent_id", "number")
     return set(dict(have_played.values_list("agent_id", "pk")).values())
 

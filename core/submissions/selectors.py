@@ -161,7 +161,7 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     """Return a user's agents in an environment, by name."""
     newest = Submission.objects.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
     submissions = submissions_with_phases().filter(
-        agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
+        agent__environment=environment, agent__owner=owner, agent__deleted_at=None, pk=Subquery(newest)
     )
     playing = Submission.objects.playing_for(OuterRef("agent"))
     if environment.is_scored:

@@ -64,7 +64,7 @@ def place_awaited(agent: Agent) -> tuple[Submission | None, str]:
     return own, (
         f"This agent waits for a place: each owner may have up to {'one agent' if one else f'{len(names)} agents'} in "
         f"{where}, and {_and(names)} {'has a newer version' if one else 'have newer versions'}. "
-        f"Let {'it' if one else 'one of them'} rest to make room."
+        f"Hide {'it' if one else 'one of them'} to make room."
     )
 
 

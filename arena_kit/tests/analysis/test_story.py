@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from arena_kit.analysis.mistakes import Mistake, decided_by, mistakes, worst
+from arena_kit.analysis.overlooked import Overlooked, overlooked
 from arena_kit.analysis.positions import Position, solve_match
 from arena_kit.analysis.sentences import NOT_SOLVED, Story, story
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
@@ -62,6 +65,33 @@ def test_sentences_name_moves_and_players_as_people_do() -> None:
     )
     assert said.remarks[-1].sentence == "anna v1 has won."
     assert [remark.ply for remark in said.worst[0]] == [5]
+
+
+def test_a_match_of_which_only_the_end_is_solved_blames_no_move_of_that_end_alone() -> None:
+    record = lost_by_x()
+    positions = [*solve_match(GAME, record)]
+    end = [replace(positions[5], plies=3), positions[6]]
+    unsolved = [replace(one, value=None, plies=None, best=()) for one in positions[:5]]
+    assert story(GAME, record, [*unsolved, *end], NAMES).verdict == (
+        "The positions before move 5 are not solved: the game can go on in too many ways. "
+        "anna v1 could force a win from move 5 on. No later move gave anything away."
+    )
+
+
+def test_an_overlooked_threat_is_named_where_the_solver_sees_only_what_came_after() -> None:
+    connect_four = get_spec("connect-four")
+    record = MatchRecord(
+        number=1, seed=1, seats=(0, 1), actions=(3, 3, 0, 3, 0, 3, 1, 3), outcome=Outcome.PLAYER_2, scores=(-1.0, 1.0)
+    )
+    positions = solve_match(connect_four, record, nodes=2000)
+    assert [one.value for one in positions] == [*[None] * 7, -1, -1]
+    assert overlooked(connect_four, record, positions) == Overlooked(7, 0, (3,))
+    assert story(connect_four, record, positions, NAMES).verdict == (
+        "The positions before move 7 are not solved: the game can go on in too many ways. "
+        "Move 7 (column 1) let berta v2 win at once; column 3 would have prevented that."
+    )
+    # What the arena played is no player's fault.
+    assert overlooked(connect_four, replace(record, opening_count=7), positions) is None
 
 
 def test_a_forfeited_match_is_told_up_to_the_forfeit() -> None:

@@ -130,12 +130,14 @@ def test_a_benched_version_leaves_its_rank_to_the_one_before(environment: Enviro
 
 def test_who_has_a_rank_is_looked_at_again_after_a_pause_and_a_struck_duel_at_once(environment: Environment) -> None:
     tournament, (one, two, three) = finished_edition(environment)
+    # The pause is twenty times as long as the fit took.
+    RatingPool.objects.update(fit_seconds=3)
     fitted_at = RatingPool.objects.get().fitted_at
     one.is_benched = True
     one.save()
-    advance(environment, now=fitted_at + FIT_EVERY - timedelta(seconds=1))
+    advance(environment, now=fitted_at + timedelta(seconds=59))
     assert ranks()[one.pk] == 1
-    advance(environment, now=fitted_at + FIT_EVERY)
+    advance(environment, now=fitted_at + timedelta(seconds=60))
     assert ranks() == {one.pk: None, two.pk: 1, three.pk: 2}
 
     duel_void(duel=tournament.duels.get(player_1=two, player_2=three), reason="The clock was wrong.", user=None)

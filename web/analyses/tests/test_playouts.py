@@ -11,9 +11,10 @@ from pytest_django.asserts import assertContains, assertNotContains, assertRedir
 from pytest_django.fixtures import Settings
 
 from arena_kit.ranking.scores import Interval
+from core.duels.analyses import analysis_begin
 from core.duels.challenges import challenge_follow
-from core.duels.losses import losses_analyse
-from core.duels.playouts import MATCHES, MOST_POSITIONS, chosen, playouts_begin
+from core.duels.losses import losses_analyse, unexplained_loss_play_out
+from core.duels.playouts import MATCHES, MOST_POSITIONS, chosen, playouts_begin, playouts_waiting
 from core.duels.positions import positions_of
 from core.duels.selectors import match_get
 from core.jobs.states import OPEN
@@ -169,6 +170,26 @@ def test_losses_in_games_without_a_solver_are_played_out_at_the_cost_of_the_aren
     assert 0 < len(duels) <= MOST_POSITIONS
     assert {(duel.player_1, duel.player_2) for duel in duels} == {(lost[0].player_1, lost[0].player_2)}
     assert losses_analyse(stage.tournament) == 0
+
+
+def test_a_loss_that_the_solver_does_not_explain_is_played_out_for_an_agent_without_positions(
+    stage: Stage, cast: Cast
+) -> None:
+    lost = stage.duel
+    loser = (lost.player_2 if lost.outcome == "PLAYER_1" else lost.player_1).agent
+    assert analysis_begin(user=loser.owner, played=lost, number=1)
+    analysis = Analysis.objects.get()
+    for stranger in (cast.charlie, cast.olga):
+        analysis.asked_by = stranger
+        assert not unexplained_loss_play_out(analysis)
+    analysis.asked_by = loser.owner
+    assert unexplained_loss_play_out(analysis)
+    challenge = Challenge.objects.get(kind=ChallengeKind.PLAYOUT)
+    assert challenge.user.is_system
+    assert playouts_waiting(stage.environment) == 1
+    Challenge.objects.all().delete()
+    factories.blunder(loser.submissions.get(), lost)
+    assert not unexplained_loss_play_out(analysis)
 
 
 def test_the_clearest_fall_of_the_side_that_lost_is_kept_as_a_position(

@@ -97,7 +97,7 @@ def test_seats_players_and_scores_stand_beside_the_picture(client: Client, stage
     first, second = page.index(">first seat"), page.index(">second seat")
     assert page.rindex('agents/berta/">berta</a>', 0, first) > page.rindex("disc player-2", 0, first)
     assert first < second
-    assert "0.250 s, slowest move 0.125 s" in page
+    assert "250 ms, slowest move 125 ms" in page
 
 
 def test_players_that_move_at_once_have_seats_and_steps(client: Client, cast: Cast) -> None:

@@ -199,6 +199,15 @@ def test_what_its_reader_does_survives_what_the_page_brings(page: Page, owner: U
     expect(page.locator("#description")).to_have_value("Half a sentence")
 
 
+def test_each_file_that_is_chosen_is_checked(page: Page, owner: User, environment: Environment) -> None:
+    played.ready(factories.agent(owner, environment, "mine"))
+    page.goto(PAGE)
+    for code, said in (("class Player(:", "player.py does not compile"), (FIRST, "would be accepted")):
+        page.locator("#id_code").fill(code)
+        page.locator("#id_code").blur()
+        expect(page.locator("#upload .checked")).to_contain_text(said)
+
+
 def test_a_page_at_rest_asks_when_its_reader_comes_back(page: Page, owner: User, environment: Environment) -> None:
     agent = factories.agent(owner, environment, "mine")
     factories.ready(agent)

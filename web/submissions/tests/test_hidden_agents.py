@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.core.files.storage import default_storage
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from core.editions.fits import ratings_follow, ratings_refresh
 from core.models import Agent, AuditEntry, Environment, Evaluation, JobState, Registration, Submission
+from core.ratings.board import ranked, standing_of
 from core.submissions.search import agent_search
 from core.submissions.selectors import user_agent_rows
 from core.tests import factories
@@ -58,6 +63,20 @@ def test_a_hidden_agent_leaves_the_board_of_scores_and_returns_to_its_place(cast
     assert Evaluation.objects.count() == 1
 
 
+def test_a_hidden_agent_leaves_the_leaderboard_of_a_game_at_once_and_returns_to_it(cast: Cast, stage: Stage) -> None:
+    ratings_refresh(stage.environment)
+    agent, now = stage.anna.agent, timezone.now() + timedelta(seconds=30)
+    assert standing_of(agent)
+    agent_rest(agent=agent, is_resting=True)
+    assert ratings_follow(stage.environment, now=now)
+    assert standing_of(agent) is None
+    assert [row.rank for row in ranked(stage.environment)] == [1]
+    agent_rest(agent=agent, is_resting=False)
+    assert ratings_follow(stage.environment, now=now + timedelta(seconds=30))
+    assert standing_of(agent)
+    assert not ratings_follow(stage.environment, now=now + timedelta(seconds=60))
+
+
 def test_what_was_not_evaluated_while_hidden_is_evaluated_when_it_is_shown_again(cast: Cast) -> None:
     agent = factories.ready(factories.agent(cast.alice, factories.task(), "shy")).agent
     agent_rest(agent=agent, is_resting=True)
@@ -83,7 +102,9 @@ def test_a_deleted_agent_is_gone_with_its_archives_and_its_name_is_free(
     assert (job.state, Registration.objects.count()) == (JobState.CANCELLED, 0)
     assert not Agent.objects.filter(pk=agent.pk).exists()
     assert alice.get(reverse("web:agent", args=[environment.slug, "failed"])).status_code == 404
-    assert "failed" not in alice.get(reverse("web:environment", args=[environment.slug])).content.decode()
+    board = alice.get(reverse("web:environment", args=[environment.slug]))
+    assert "failed" not in board.content.decode()
+    assert all(entry.agent.deleted_at is None for entry in board.context["own_agents"])
     entry = AuditEntry.objects.get(action="delete_agent")
     assert (entry.operator, entry.object_name) == ("alice", "failed")
     factories.agent(cast.bob, environment, "failed")

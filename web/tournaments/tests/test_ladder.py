@@ -134,7 +134,7 @@ def test_whose_owner_has_too_many_waits_on_the_side_and_is_told_what_to_do(
     page = reverse("web:agent", args=[environment.slug, "anna"])
     assert (
         "This agent waits for a place: each owner may have up to 2 agents in the ladder, and berta and clara have "
-        "newer versions. Let one of them rest to make room."
+        "newer versions. Hide one of them to make room."
     ) in text(client, page)
     side = text(client, reverse("web:edition", args=[environment.slug, 1]))
     assert "Waiting agents" in side
