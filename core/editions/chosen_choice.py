@@ -66,7 +66,7 @@ def _of_new(
     counts = Counter(key for pair in played for key in pair)
     counts.subtract({key: min(each, count) for key, count in lost.items()})
     due = [key for key in sorted(known.keys() & set(new), key=lambda key: (counts[key], key)) if counts[key] < each]
-    # Of those at the front at most half have open duels.
+    # At most half of the agents at the front have open duels.
     due = due[: 4 * wanted]
     if not due:
         return
