@@ -109,6 +109,7 @@ _SHOWN = (
     "player_2__agent__name",
     "player_1__agent__environment__name",
     "player_1__agent__environment__slug",
+    "player_1__agent__environment__image",
 )
 
 

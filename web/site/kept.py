@@ -14,7 +14,7 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, ResolverMatch, resolve
-from django.utils.cache import get_conditional_response
+from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from core.cache.answers import cached
 from core.watching.shown import (
@@ -107,6 +107,7 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
     if len(response.content) > LARGEST_BYTES:
         return NOT_KEPT
     tag = f'"{sha256(response.content).hexdigest()[:32]}"'
+    patch_vary_headers(response, ASKED_BY)
     # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}

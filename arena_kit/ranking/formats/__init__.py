@@ -99,4 +99,6 @@ def settings_checked(slug: str, given: Mapping[str, object]) -> dict[str, Value]
 
 def format_name(slug: str) -> str:
     """Return the name of a format on pages."""
-    return FORMATS[slug].name if slug in FORMATS else slug.replace("-", " ").capitalize()
+    if slug in FORMATS:
+        return FORMATS[slug].name
+    return "Chosen duels" if slug == "chosen" else slug.replace("-", " ").capitalize()

@@ -106,6 +106,8 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     assert f'<a href="/duels/{first.pk}/matches/1/">Watch a match</a>' in page
     # The first of them without a forfeit plays beside the first words.
     assert f'data-frames="/duels/{first.pk}/matches/1/frames.json"' in page
+    # Until it has come, the picture of its own game stands there.
+    assert 'data-still src="/static/environments/tic-tac-toe/tic-tac-toe.svg"' in page
     Duel.objects.filter(pk=first.pk).update(player_1_wins=9, player_1_errors=0, player_2_errors=1)
     assert client.get("/").context["films"][0].duel == other
     for player in players:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.models import Agent, Environment, User
+from core.models import Agent, Duel, Environment, User
 from core.people.tokens import token_create
 from core.submissions import descriptions, naming
 from core.tests import factories
@@ -132,6 +132,10 @@ def test_each_host_and_each_part_has_an_answer_of_its_own(played: Agent, setting
     board = f"/environments/{played.environment.slug}/"
     whole = Client().get(board)
     part = Client().get(board, headers={"HX-Request": "true", "HX-Target": "leaderboard"})
+    duel = Duel.objects.filter(player_1__agent=played)[0]
+    for address in (board, _page(played), f"/duels/{duel.pk}/"):
+        # nginx keeps one answer for each.
+        assert "HX-Target" in Client().get(address)["Vary"]
     assert b"<html" in whole.content
     assert b"<html" not in part.content
     assert b"<html" in Client().get(board).content

@@ -48,8 +48,10 @@ async function show(number) {
   const found = told.frames.map(({ svg }) => svg && `data:image/svg+xml,${encodeURIComponent(svg)}`).filter(Boolean);
   if (found.length < 2) return;
   [film, pictures, shares] = [number, found, told.shares ?? []];
-  if (!hero.querySelector("img")) {
-    hero.querySelector("a svg").replaceWith(Object.assign(document.createElement("img"), { alt: "" }));
+  // The still picture that stands here until the first film has come.
+  const drawing = hero.querySelector("a svg, a img[data-still]");
+  if (drawing) {
+    drawing.replaceWith(Object.assign(document.createElement("img"), { alt: "" }));
     for (const button of films.length > 1 ? [pauseButton, nextButton] : [pauseButton]) button.hidden = false;
   }
   for (const link of hero.querySelectorAll("a")) link.href = films[film].match;
