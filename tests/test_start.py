@@ -158,6 +158,7 @@ def test_every_answer_of_a_real_site_tells_browsers_what_they_may_not_do(tmp_pat
     port = free_port()
     variables = production(DATABASE_URL=f"sqlite:///{tmp_path}/arena.sqlite3", REDIS_URL="", ALLOWED_HOSTS="127.0.0.1")
 
+    assert run(variables, "manage.py", "migrate").returncode == 0
     with running(variables, "-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}"):
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not answers(port):
