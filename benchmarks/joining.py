@@ -21,15 +21,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from arena_kit.ranking.matchmaking import (
-    Candidate,
-    Met,
-    choose_pairs,
-    edition_sizes,
-    expected_score,
-    opponent_choose,
-    strength_after,
-)
+from arena_kit.ranking.matchmaking import Candidate, choose_pairs, expected_score
+from arena_kit.ranking.newcomers import Met, edition_sizes, opponent_choose, strength_after
 from arena_kit.ranking.rating import RatingFit, fit_ratings, ranking
 from benchmarks.common import circumstances, say, text_table, write_json
 

@@ -17,7 +17,8 @@ from dataclasses import asdict
 from django.db import transaction
 from django.db.models import Max
 
-from arena_kit.ranking.matchmaking import Pairing, edition_sizes
+from arena_kit.ranking.matchmaking import Pairing
+from arena_kit.ranking.newcomers import edition_sizes
 from core.duels.seeds import duel_seed
 from core.duels.services import duel_create
 from core.duels.stopping import duel_test

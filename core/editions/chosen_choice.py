@@ -10,7 +10,8 @@ from itertools import islice
 
 from django.db.models import Q
 
-from arena_kit.ranking.matchmaking import Candidate, Met, Pairing, choose_pairs, opponent_choose, strength_after
+from arena_kit.ranking.matchmaking import Candidate, Pairing, choose_pairs
+from arena_kit.ranking.newcomers import Met, opponent_choose, strength_after
 from core.editions.ladder_choice import candidates_of
 from core.models import Environment, JobState, PairTotal, Rating, RatingPool, Submission, Tournament
 

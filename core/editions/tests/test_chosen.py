@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from arena_kit.ranking.matchmaking import edition_sizes
+from arena_kit.ranking.newcomers import edition_sizes
 from core.editions import chosen, chosen_choice
 from core.editions.services import advance, start_now
 from core.editions.tests.samples import LATER, break_down, edition, participants_of, play, play_all, players
