@@ -59,7 +59,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     initial = preset_values(chosen, timezone.now()) | {"environment": environment}
     with zoned(request.POST.get("zone", "")):
         form = TournamentForm(sent(request), initial=initial)
-        if form.is_valid() and "save" in request.POST:
+        if _is_sent(request) and form.is_valid():
             form.instance.created_by = organiser(request)
             if _saved(request, form):
                 return redirect("web:edition", form.instance.environment.slug, form.instance.edition)
@@ -74,7 +74,7 @@ def replan(request: HttpRequest, tournament_id: int) -> HttpResponse:
         return _relabel(request, row)
     with zoned(request.POST.get("zone", "")):
         form = TournamentForm(sent(request), instance=row)
-        if form.is_valid() and "save" in request.POST and _saved(request, form):
+        if _is_sent(request) and form.is_valid() and _saved(request, form):
             return redirect("web:edition", row.environment.slug, row.edition)
         return _page(request, form)
 
@@ -127,9 +127,19 @@ def _saved(request: HttpRequest, form: TournamentForm) -> bool:
     return True
 
 
+def _is_preview(request: HttpRequest) -> bool:
+    """Return whether htmx sends the form for its preview, after each change."""
+    return request.headers.get("HX-Target") == "preview"
+
+
+def _is_sent(request: HttpRequest) -> bool:
+    """Return whether the form is to be saved; a preview carries the button as well if it was just clicked."""
+    return "save" in request.POST and not _is_preview(request)
+
+
 def _page(request: HttpRequest, form: TournamentForm, chosen: str = "") -> HttpResponse:
     """Render the form; for htmx, which asks after every change, only the preview."""
-    is_part = request.headers.get("HX-Target") == "preview"
+    is_part = _is_preview(request)
     planned = form.planned() if form.is_bound and form.is_valid() else None
     context: dict[str, Any] = {
         "tab": "organise_tournaments",

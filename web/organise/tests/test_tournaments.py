@@ -88,7 +88,8 @@ def test_times_are_read_in_the_zone_of_the_organiser(environment: Environment, c
 
 
 def test_the_preview_counts_duels_and_time_and_saves_nothing(stage: Stage, cast: Cast, visit: As) -> None:
-    given = filled(stage.environment, **{"settings.pairs": "5", "settings.legs": "2"})
+    # htmx sends the clicked button with a preview that is due at the same moment.
+    given = filled(stage.environment, save="1", **{"settings.pairs": "5", "settings.legs": "2"})
     answer = visit(cast.olga).post(PLAN, given, headers={"HX-Target": "preview"})
     preview = answer.context["preview"]
     assert (preview.participants, preview.duel_count, preview.match_count, preview.all_matches) == (3, 6, 10, 60)
@@ -96,6 +97,8 @@ def test_the_preview_counts_duels_and_time_and_saves_nothing(stage: Stage, cast:
     text = answer.content.decode()
     assert "<html" not in text
     assert "Matches in all</dt><dd>60" in text
+    assert not Tournament.objects.filter(name="Cup").exists()
+    del given["save"]
     few = visit(cast.olga).post(PLAN, {**given, "format": "groups-knock-out", "settings.legs": "1"})
     assert "needs 12 participants, and 3 agents could take part now" in few.content.decode()
     assert not Tournament.objects.filter(name="Cup").exists()
