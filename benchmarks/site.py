@@ -34,7 +34,7 @@ from benchmarks.load.usage import Usage, usage
 from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, mixed, only, watching
 
 ROOT = Path(__file__).resolve().parent.parent
-GUNICORN = ("--workers=2", "--threads=8", "--timeout=120", "--worker-tmp-dir=/dev/shm")
+GUNICORN = ("--config=python:core.handover", "--workers=2", "--threads=8", "--timeout=120", "--worker-tmp-dir=/dev/shm")
 """The command with which docker-compose.yml starts the site."""
 START_SECONDS = 60.0
 MOST_VISITS = 60_000

@@ -28,6 +28,7 @@ from core.files.removed import REMOVED
 from core.models import Submission
 from core.operations.backup.direct import direct_place
 from core.operations.backup.errors import BackupError
+from core.operations.migrating import backup_begins
 
 SNAPSHOT_EMPTIED = ("django_session", "usersessions_usersession", "django_q_ormq")
 """Tables whose rows stay out of backups: sessions give access to accounts, and messages are made again from rows."""
@@ -144,6 +145,8 @@ def _sqlite_path() -> str:
 def _dump_postgres(path: Path, emptied: Sequence[str], files: Callable[[Query], frozenset[str]]) -> Dump:
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if not backup_begins(connection):
+            raise BackupError("`manage.py migrate` is at work on this database: make the backup when it has ended.")
         cursor.execute("SELECT pg_export_snapshot(), current_setting('server_version')")
         snapshot, server = cursor.fetchone()
         options = ["--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", f"--file={path}"]
