@@ -72,7 +72,7 @@ def test_a_migration_is_tried_again_until_the_reader_has_ended(
     older: Callable[[], bool], reader: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = io.StringIO()
-    monkeypatch.setattr(migrating.time, "sleep", lambda _: reader.close())
+    monkeypatch.setattr("core.operations.migrating.time.sleep", lambda _: reader.close())
     migrate(said)
     assert older()
     assert "a long report" in said.getvalue()

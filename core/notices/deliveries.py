@@ -18,7 +18,7 @@ from core.links import page
 from core.models import Delivery, DeliveryState, EventKind, User, Webhook
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.notices.outgoing import CannotReach, ReceiverAnswer, address_problem, post
-from core.notices.payloads import Event, signature
+from core.notices.payloads import Event, body_of, signature
 from core.notices.services import delivery_create
 from core.sealing import Unreadable
 from core.version import arena_version
@@ -108,6 +108,14 @@ def delivery_send_again(*, delivery: Delivery) -> Delivery:
     )
     task_request("publish", DELIVERIES_TASK)
     return again
+
+
+def event_post(*, webhook: Webhook, event: Event) -> None:
+    """Send an event to a webhook once and without a row, while the database stores none; a failure is logged."""
+    try:
+        _post(Delivery(webhook=webhook, event_id=event.id, kind=event.kind, body=body_of(event, webhook.format)))
+    except CannotReach as error:
+        logger.warning("The event %s did not reach webhook %s: %s", event.title, webhook.pk, error)
 
 
 def webhook_test(*, webhook: Webhook) -> Delivery:

@@ -143,12 +143,17 @@ def announce(
     data: Mapping[str, Any] | None = None,
 ) -> list[Delivery]:
     """Send an event to the webhooks that want it. data: plain values by kind, see docs/reference/notifications.md."""
-    hooks = Webhook.objects.filter(Q(environment=None) | Q(environment=environment), is_active=True)
-    wanting = [hook for hook in hooks if kind.value in hook.kinds]
+    wanting = webhooks_wanting(kind, environment)
     if not wanting:
         return []
     event = Event(uuid.uuid4(), kind, timezone.now(), title, text, address, environment, dict(data or {}))
     return [delivery_create(webhook=hook, event=event) for hook in wanting]
+
+
+def webhooks_wanting(kind: EventKind, environment: Environment | None = None) -> list[Webhook]:
+    """Return the webhooks that get events of a kind about an environment, or about none."""
+    hooks = Webhook.objects.filter(Q(environment=None) | Q(environment=environment), is_active=True)
+    return [hook for hook in hooks if kind.value in hook.kinds]
 
 
 def delivery_create(*, webhook: Webhook, event: Event) -> Delivery:

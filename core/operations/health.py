@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from django.conf import settings
 from django.core.files.storage import default_storage
-from django.db import connection, connections
+from django.db import connections
 from django.db.models import Q
 
 from core.jobs.kinds import JOB_MODELS
@@ -25,6 +25,7 @@ from core.models import Alarm, Duel, Evaluation, JobState, Validation
 from core.operations.certificate import ALARM as CERTIFICATE_ALARM
 from core.operations.disks import store_folder
 from core.operations.status import STALE_AFTER, watchdog_runs
+from core.operations.writable import database_write
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -53,7 +54,7 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
     certificate: of SITE_URL, as a worker has seen it within the last hour.
     """
     checks: dict[str, Callable[[], object]] = {
-        "database": _database,
+        "database": database_write,
         "redis": _redis,
         "broker": lambda: waiting_count(settings.QUEUES[0]),
         "celery_workers": lambda: _workers(now),
@@ -119,11 +120,6 @@ def _run(future: Future[Answer], question: Callable[[], Answer]) -> None:
     finally:
         # Closes only this thread's connections.
         connections.close_all()
-
-
-def _database() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
 
 
 def playing_count() -> int:

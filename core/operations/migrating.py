@@ -39,7 +39,7 @@ class MigrationRefused(Exception):
 
 
 def migrate_beside(
-    connection: BaseDatabaseWrapper, migrate: Callable[[], None], *, say: Callable[[str], object]
+    connection: BaseDatabaseWrapper, migrate: Callable[[], object], *, say: Callable[[str], object]
 ) -> None:
     """Apply migrations on PostgreSQL while the site is at work. Raises MigrationRefused.
 

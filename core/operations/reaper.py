@@ -19,6 +19,8 @@ from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
 from core.operations.expiry import jobs_requeue_expired
 from core.operations.watchdog import queues_check
+from core.operations.writable import LOOK_SECONDS as WRITE_SECONDS
+from core.operations.writable import WriteWatch
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
@@ -61,8 +63,10 @@ class Reaper:
 def reapers(queues: Sequence[str]) -> list[Reaper]:
     """Return the reapers beside the workers of some queues: one for the rows, and one for each chore of their host."""
     chores = [chore for chore in CHORES if set(queues) & set(chore.queues)]
+    # Where mails are sent, which is one host, so that people get each alarm once.
+    watches = [Reaper(WriteWatch().look, WRITE_SECONDS)] if "publish" in queues else []
     # An engine that hangs delays its own chore only.
-    return [Reaper(), *(Reaper(chore, HOST_CHORE_SECONDS) for chore in chores)]
+    return [Reaper(), *watches, *(Reaper(chore, HOST_CHORE_SECONDS) for chore in chores)]
 
 
 def look_around() -> None:
