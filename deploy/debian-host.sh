@@ -67,6 +67,9 @@ packages() {
     docker compose version >/dev/null || { echo "This needs Compose 2, which Debian has from version 13 on." >&2; exit 1; }
     printf 'APT::Periodic::Update-Package-Lists "1";\nAPT::Periodic::Unattended-Upgrade "1";\n' \
         >/etc/apt/apt.conf.d/20auto-upgrades
+    # Containers' logs rotate by the files of Compose; this bounds what the host itself writes.
+    install -d /etc/systemd/journald.conf.d
+    printf '[Journal]\nSystemMaxUse=500M\n' >/etc/systemd/journald.conf.d/rl-arena.conf
 }
 
 firewall() {

@@ -191,3 +191,13 @@ def test_the_docs_stop_all_that_is_connected_to_the_database() -> None:
     ]
     assert {name for name, _ in found} == {"backup.md", "runbooks.md"}
     assert [(name, stopped) for name, stopped in found if stopped != ours] == []
+
+
+@pytest.mark.parametrize("name", ["docker-compose.yml", "docker-compose.tls.yml", "deploy/worker/docker-compose.yml"])
+def test_the_logs_of_every_service_rotate(name: str) -> None:
+    services = yaml.safe_load((COMPOSE.parent / name).read_text())["services"]
+    # Those that another file has already, and the base of players' images, which never runs.
+    mine = {one: row for one, row in services.items() if "image" in row and one != "base"}
+    assert mine
+    limits = {one: row.get("logging", {}).get("options", {}) for one, row in mine.items()}
+    assert {one: row for one, row in limits.items() if set(row) != {"max-size", "max-file"}} == {}

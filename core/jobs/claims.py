@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from django.db import connection, transaction
@@ -45,13 +44,13 @@ class Claim:
 def claim_next(queue: str, *, worker: str) -> Claim | None:
     """Claim the next job of a queue for a worker; None when no job of the queue can be claimed.
 
-    Lines that are served first come in their order. The others share this process's time.
+    Lines that are served first come in their order, but leave the others a share. Those share this process's time.
     """
     for environment in [environment for environment, must in list(_left_out.items()) if not must()]:
         _left_out.pop(environment, None)
     service = SERVICES.get(queue, QueueService())
-    rota = _rotas.setdefault(queue, Rota(service.shared, service.last))
-    for one in chain(service.first, rota.order()):
+    rota = _rotas.setdefault(queue, Rota(service.first, service.shared, service.last))
+    for one in rota.order():
         perform = None
         # Before the claim: work whose code cannot be loaded stays in line, and the other lines are served.
         with apart(f"The code of {one.perform}"):

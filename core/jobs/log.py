@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from contextlib import AbstractContextManager
+
+from django.core.cache import cache
 
 from arena_kit.log_context import bind
 from core.jobs.states import seconds_running
@@ -30,6 +33,8 @@ EVENTS = {
     JobState.QUEUED: "job_retried",
 }
 """The event of a job that a worker leaves, by state. A job that is still RUNNING was not written."""
+IMAGE_MISSING_CODE = "image_missing"
+SAID_SECONDS = 3600
 REFUSED = "job_refused"
 """The event of a worker that had lost the job; the worker that took it logs the outcome."""
 
@@ -55,6 +60,15 @@ def job_about(job: Job, worker: str) -> dict[str, object]:
     if isinstance(job, Evaluation):
         fields["evaluation_id"] = job.pk
     return fields | {"env_id": _environment(job).env_id}
+
+
+def log_fault(job: Job, *, code: str, sentence: str) -> None:
+    """Log a platform fault of a job; a missing image once an hour, because all duels of a version meet it."""
+    level = logging.ERROR
+    if code == IMAGE_MISSING_CODE:
+        said = f"fault:{code}:{hashlib.sha256(sentence.encode()).hexdigest()[:32]}"
+        level = logging.ERROR if cache.add(said, True, SAID_SECONDS) else logging.DEBUG
+    logger.log(level, "%s %s: %s (%s)", job.KIND, job.pk, sentence, code)
 
 
 def log_start(job: Job) -> None:

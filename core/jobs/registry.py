@@ -42,9 +42,9 @@ class Line:
 class QueueService:
     """The lines that the workers of a queue serve.
 
-    first: served in this order, each before all that follow. shared: share a worker's time when `first` is empty.
-    last: served when nothing else waits. `core.jobs.claims` and `core.jobs.rota` have the rules. at_once: how many jobs
-    one process does at the same time.
+    first: served in this order, each before all that follow, but for every fourth job. shared: share a worker's time
+    when `first` is empty. last: served when nothing else waits. `core.jobs.claims` and `core.jobs.rota` have the rules.
+    at_once: how many jobs one process does at the same time.
     """
 
     first: Sequence[Line] = ()

@@ -8,6 +8,9 @@ from time import monotonic
 
 from core.jobs.registry import Line
 
+FIRST_IN_A_ROW = 3
+"""After so many jobs of the lines that are served first, those that share time are looked at before them once: uploads
+that never end leave them a share."""
 PATIENCE_SECONDS = 600.0
 """How long a worker does other jobs before it takes one of the lines that are served last although others wait."""
 SHORTEST_SECONDS = 1.0
@@ -65,10 +68,11 @@ class Shares:
 
 
 class Rota:
-    """The order in which to look at the lines of a queue that share time, and at those that are served last."""
+    """The order in which to look at the lines of a queue."""
 
-    def __init__(self, shared: Sequence[Line], last: Sequence[Line]) -> None:
-        self._shared, self._last = Shares(shared), Shares(last)
+    def __init__(self, first: Sequence[Line], shared: Sequence[Line], last: Sequence[Line]) -> None:
+        self._first, self._shared, self._last = first, Shares(shared), Shares(last)
+        self._in_a_row = 0
         self._since = 0.0
         """The monotonic time since when this process does nothing but other jobs than those of `last`."""
         self._is_fresh = True
@@ -76,15 +80,18 @@ class Rota:
 
     def order(self) -> Iterator[Line]:
         """Yield all lines in the order in which to look at them now."""
+        begin, end = (self._first, ()) if self._in_a_row < FIRST_IN_A_ROW else ((), self._first)
+        yield from begin
         if self._is_fresh or monotonic() - self._since < PATIENCE_SECONDS:
-            yield from (*self._shared.order(), *self._last.order())
+            yield from (*self._shared.order(), *end, *self._last.order())
         else:
             # If none waits, or no room is left, the next look is that much later.
             self._since = monotonic()
-            yield from (*self._last.order(), *self._shared.order())
+            yield from (*self._last.order(), *self._shared.order(), *end)
 
     def serve(self, line: Line) -> None:
-        """Note that a job of a line begins. Lines that are served first have no share."""
+        """Note that a job of a line begins."""
+        self._in_a_row = self._in_a_row + 1 if any(line is one for one in self._first) else 0
         for shares in (self._shared, self._last):
             if line in shares:
                 shares.serve(line)
@@ -101,6 +108,6 @@ class Rota:
 
     def rest(self) -> None:
         """Note that there was nothing to do."""
-        self._is_fresh = True
+        self._is_fresh, self._in_a_row = True, 0
         self._shared.settle()
         self._last.settle()

@@ -19,7 +19,7 @@ from core.jobs.heartbeat import activity
 from core.jobs.hosts import worker_name
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_give_back, job_give_back_stopped
-from core.jobs.log import job_about, job_span, log_end, log_start
+from core.jobs.log import job_about, job_span, log_end, log_fault, log_start
 from core.jobs.states import StaleJob
 from core.jobs.stopping import WorkerStopped, is_stopping
 from core.models import Job, JobState
@@ -146,8 +146,8 @@ def settled(job: Job, lease: Lease, act: Callable[[], None]) -> Performed:
     except (PlatformFault, StoreFailed) as fault:
         global _trouble  # noqa: PLW0603  # see is_well
         _trouble = PERSISTS.get(fault.code)
-        logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
         code, error = fault.code, str(fault)
+        log_fault(job, code=code, sentence=error)
         activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
         _give_back(job, lambda: job_give_back(job=job, code=code, error=error, log=lease.text))
         return Performed.GIVEN_BACK

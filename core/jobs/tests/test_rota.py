@@ -41,10 +41,30 @@ def test_a_line_in_which_nothing_waited_has_saved_up_no_time() -> None:
 
 
 def test_what_a_line_took_while_no_other_waited_is_not_held_against_it() -> None:
-    rota = Rota([LONG, SHORT], [])
+    rota = Rota([], [LONG, SHORT], [])
     rota.serve(LONG)
     rota.charge(LONG, 300.0)
     rota.rest()
     rota.serve(SHORT)
     rota.charge(SHORT, 1.0)
     assert next(rota.order()) is LONG
+
+
+def test_uploads_that_never_end_leave_others_every_fourth_job() -> None:
+    rota = Rota([OTHER], [SHORT], [LONG])
+    lines = []
+    for _ in range(12):
+        line = next(rota.order())
+        rota.serve(line)
+        lines.append(line)
+    assert lines == [OTHER, OTHER, OTHER, SHORT] * 3
+
+
+def test_what_is_served_last_gets_none_of_the_share_that_uploads_leave() -> None:
+    rota = Rota([OTHER], [SHORT], [LONG])
+    for _ in range(3):
+        rota.serve(OTHER)
+    assert list(rota.order()) == [SHORT, OTHER, LONG]
+    # A share that was not needed is not saved up.
+    rota.rest()
+    assert list(rota.order()) == [OTHER, SHORT, LONG]

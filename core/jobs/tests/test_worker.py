@@ -310,3 +310,19 @@ class TestWritingAResult:
 
         with pytest.raises(OperationalError):
             write(build=self.running(build))
+
+
+def test_a_missing_image_is_one_line_and_other_faults_are_one_each(
+    submission: Submission, caplog: pytest.LogCaptureFixture
+) -> None:
+    def action(job: Build, lease: Lease) -> None:
+        raise PlatformFault(f"Image {job.pk % 2} is missing.", code=codes[0])
+
+    codes = ["image_missing"]
+    for codes[0] in ("image_missing", "store_failed_once"):
+        for _ in range(4):
+            build = factories.build(submission, JobState.QUEUED)
+            assert perform_one(Build, build.pk, action) is Performed.GIVEN_BACK
+            Build.objects.all().delete()
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert [sum(code in line for line in errors) for code in ("image_missing", "store_failed_once")] == [2, 4]

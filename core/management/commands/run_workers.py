@@ -26,12 +26,13 @@ from django.utils.module_loading import import_string
 from core.checks.schema import refuse_unfit_schema
 from core.checks.startup import TAG
 from core.jobs.forks import ENDING, Fork, end_with_parent
-from core.jobs.hosts import host_call
+from core.jobs.hosts import host_call, host_name
 from core.jobs.loop import work
 from core.jobs.registry import DRIVERS, work_load
 from core.jobs.worker_processes import WorkerProcesses
 from core.monitoring.exposition import serve
 from core.monitoring.logs import name_service
+from core.operations.keys import refuse_other_key
 from core.operations.reaper import reapers
 
 SCHEDULES = "schedules"
@@ -58,11 +59,12 @@ class Command(BaseCommand):
         unknown = [queue for queue in queues if queue not in known]
         if unknown:
             raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
+        host_call(options["host"])
         try:
             refuse_unfit_schema()
+            refuse_other_key(host=host_name())
         except ImproperlyConfigured as error:
             raise CommandError(str(error)) from None
-        host_call(options["host"])
         children = children_of(queues)
         processes = WorkerProcesses(lambda name: Fork(children[name]), children, clock=time.monotonic, write=self._say)
         for number in ENDING:

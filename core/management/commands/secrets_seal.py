@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from core.models import Webhook
+from core.operations.keys import key_note
 from core.sealing import NotOpened, Unreadable, opened, seal
 
 OF_FACTORS = ("secret", "seed")
@@ -16,7 +17,7 @@ OF_FACTORS = ("secret", "seed")
 
 
 class Command(BaseCommand):
-    help = "Encrypt the secrets of second factors and webhooks with SECRET_KEY. It may run at any time, and again."
+    help = "Encrypt the secrets of second factors and webhooks with SECRET_KEY, and note that key as the site's."
 
     def handle(self, *args: Any, **options: Any) -> None:
         lost, count = [], 0
@@ -32,6 +33,7 @@ class Command(BaseCommand):
                     continue
                 webhook.save(update_fields=["secret_url", "secret"])
                 count += 1
+        key_note()
         if count:
             self.stdout.write(f"{count} secret{' is' if count == 1 else 's are'} encrypted with SECRET_KEY.")
         if lost:

@@ -1,0 +1,54 @@
+"""Workers have the SECRET_KEY of the site: its fingerprint is in the database, and others are refused.
+
+With another key a worker drops messages and signs links that the site refuses, without a sign of it.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, Error, connections
+from django.db.models.functions import Now
+from django.utils.crypto import salted_hmac
+
+from core.models import Duty
+from core.notices.alarms import alarm_raise, alarm_settle
+
+NAME = "secret-key"
+"""The name of the row: the fingerprint stands in the place of a worker."""
+
+
+def fingerprint(key: str) -> str:
+    """Return a text that shows whether two keys are the same, and nothing else of them."""
+    return salted_hmac("core.operations.keys", "fingerprint", secret=key, algorithm="sha256").hexdigest()[:32]
+
+
+def key_note() -> None:
+    """Store the fingerprint of SECRET_KEY as that of the site."""
+    found = {"since": Now(), "done_at": Now(), "worker": fingerprint(settings.SECRET_KEY)}
+    Duty.objects.update_or_create(name=NAME, defaults=found)
+
+
+def refuse_other_key(*, host: str) -> None:
+    """Raise ImproperlyConfigured, and an alarm, if no key of this process is that of the site. host: of the workers.
+
+    While the key is being changed, the old one is among SECRET_KEY_FALLBACKS.
+    """
+    try:
+        row = Duty.objects.filter(name=NAME).first()
+        alarm = f"{NAME}-{host}"[:100]
+        if row is None or row.worker in map(fingerprint, (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)):
+            alarm_settle(key=alarm)
+            return
+        sentence = (
+            f"The workers of {host} do not start: their SECRET_KEY is not that of the site. Give them the site's, or, "
+            "if it was changed on purpose, run `manage.py secrets_seal` with the new one."
+        )
+        alarm_raise(key=alarm, message=sentence)
+    except Error:
+        # The database does not answer: the workers wait for it, and meet the key at their next start.
+        return
+    finally:
+        # The process may fork, and its children must not share a connection.
+        connections[DEFAULT_DB_ALIAS].close()
+    raise ImproperlyConfigured(sentence)
