@@ -54,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="end within 60 s, with 200 streams at most")
     parser.add_argument("--most", type=int, default=MOST, help=f"streams (default {MOST:,})")
     parser.add_argument("--seconds", type=float, default=10.0, help="of a step (default 10)")
+    parser.add_argument(
+        "--front", action="store_true", help="through nginx, as people do, each from an address of its own"
+    )
     parser.add_argument("--processes", type=int, default=2, help="that listen (default 2)")
     options = parser.parse_args(arguments)
     if options.quick:
@@ -78,6 +81,8 @@ def run(options: argparse.Namespace) -> Report:
         teller = stack.enter_context(_teller(servers.variables))
         duel = teller.wait()
         port, events = stack.enter_context(_events(folder, servers.variables))
+        if options.front:
+            port = stack.enter_context(front(folder, port))
         teller.begin()
         path = f"/events/duels/{duel}"
         crowd = stack.enter_context(listeners(port, path, processes=options.processes))
@@ -240,6 +245,43 @@ def _events(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, i
                 raise site.CannotRun(f"gunicorn did not start:\n{log.read_text()[-2000:]}")
             time.sleep(0.1)
         yield port, process.pid
+
+
+@contextlib.contextmanager
+def front(folder: Path, events: int) -> Iterator[int]:
+    """Run nginx with the configuration of compose before the process of live events; return its port."""
+    from tests.programs import answers, free_port
+
+    port, text = free_port(), (site.ROOT / "nginx/default.conf").read_text()
+    for old, new in {
+        "server web:8000;": f"server 127.0.0.1:{events};", "server events:8001;": f"server 127.0.0.1:{events};",
+        "listen 80 default_server;": f"listen 127.0.0.1:{port};", "/tmp/arena-": f"{folder}/arena-",
+        "/var/log/nginx/access.log": f"{folder}/access.log",
+    }.items():  # fmt: skip
+        text = text.replace(old, new)
+    (folder / "site.conf").write_text(text)
+    room = "worker_processes auto; worker_rlimit_nofile 20000; events { worker_connections 8192; }"
+    places = "".join(
+        f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/nginx.pid; {room} http {{ {places} include {folder}/site.conf; }}"
+    )
+    command = ["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "nginx.log")]
+    try:
+        process = subprocess.Popen(command)
+    except FileNotFoundError:
+        raise site.CannotRun("nginx is not installed") from None
+    try:
+        deadline = time.monotonic() + site.START_SECONDS
+        while not answers(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise site.CannotRun(f"nginx did not start: {(folder / 'nginx.log').read_text()[-500:]}")
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def table(report: Mapping[str, Any]) -> str:

@@ -15,9 +15,11 @@ from django.utils.module_loading import import_string  # noqa: E402  (the settin
 
 from core.checks.schema import refuse_unfit_schema  # noqa: E402  (once the settings are loaded)
 from core.checks.startup import refuse_unsafe_start  # noqa: E402  (as above)
+from core.statements import statements_bound  # noqa: E402  (as above)
 
 # Commands check the settings before they begin, but a server does not, as with the site.
 refuse_unsafe_start()
 refuse_unfit_schema()
+statements_bound()
 
 application = import_string(settings.ASGI_APPLICATION)()

@@ -38,10 +38,17 @@ class Site(BaseHTTPRequestHandler):
     """Answers everything with the address that nginx says the visitor has."""
 
     count = 0
+    is_over = threading.Event()
 
     def do_GET(self) -> None:
         if self.path.startswith("/kept/"):
             self._count()
+            return
+        if self.path.startswith("/events/"):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.flush()
+            Site.is_over.wait(DEADLINE_SECONDS)
             return
         header = {"/id/": "X-Request-ID", "/scheme/": "X-Forwarded-Proto"}.get(self.path, "X-Forwarded-For")
         answer = self.headers.get(header, "").encode()
@@ -175,6 +182,22 @@ def test_strangers_share_a_page_for_as_long_as_the_site_says(folder: Path) -> No
         assert len({first, *own}) == 7
         assert ask("GET", "/kept/") == first
         assert ask("GET", "/kept/not/") != ask("GET", "/kept/not/")
+
+
+def test_a_class_behind_one_address_gets_its_streams_and_an_account_gets_twenty(folder: Path) -> None:
+    def status(port: int, cookie: str) -> str:
+        connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), DEADLINE_SECONDS))
+        connection.sendall(f"GET /events/wall HTTP/1.1\r\nHost: localhost\r\nCookie: {cookie}\r\n\r\n".encode())
+        return connection.recv(12).decode().split()[1]
+
+    port = free_port()
+    Site.is_over.clear()
+    with nginx(folder, port=port), ExitStack() as stack:
+        stack.callback(Site.is_over.set)
+        # Strangers and people of one room, with a few pages each.
+        people = ["", "__Host-sessionid=ann; theme=dark", "theme=dark; sessionid=bob"]
+        assert {status(port, cookie) for cookie in people for _ in range(20)} == {"200"}
+        assert [status(port, cookie) for cookie in people] == ["200", "503", "503"]
 
 
 def test_there_is_room_for_thousands_of_streams(folder: Path) -> None:

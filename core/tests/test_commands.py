@@ -26,7 +26,7 @@ from core.jobs.messages import task_request, waiting_count
 from core.jobs.worker_selectors import workers_alive
 from core.management.commands import sync_environments
 from core.management.commands.run_workers import Command as RunWorkers
-from core.models import Environment, JobState, Tournament, User, Worker
+from core.models import Alarm, Environment, JobState, Tournament, User, Worker
 from core.tests import factories
 from core.tests.organising import ready
 
@@ -89,13 +89,53 @@ def test_sync_environments_finishes_closing_an_environment_when_it_was_interrupt
     with monkeypatch.context() as patch:
         patch.setattr(availability, "job_cancel_if_open", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            run("sync_environments")
+            run("sync_environments", "--retire", "chess")
     duel.refresh_from_db()
     assert (duel.state, Environment.objects.get(slug="chess").is_active) == (JobState.QUEUED, False)
 
     assert run("sync_environments").splitlines()[-1].endswith("made inactive; open duels cancelled: 1")
     duel.refresh_from_db()
     assert duel.state == JobState.CANCELLED
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("nothing_is_tried")
+@pytest.mark.slow
+def test_a_missing_folder_of_an_environment_with_agents_rings_and_its_duels_wait() -> None:
+    people, gone = factories.cast(), factories.environment()
+    gone.pk, gone.slug, gone.env_id, gone.name = None, "chess", "chess-v1", "Chess"
+    gone.save(force_insert=True)
+    one, other = (ready(people, gone, name) for name in ("anna", "berta"))
+    edition = Tournament.objects.create(environment=gone, edition=1)
+    duel = factories.duel(edition, one, other, number=1, state=JobState.QUEUED)
+
+    with pytest.raises(CommandError, match="Some environments are missing: chess") as refused:
+        run("sync_environments")
+    assert refused.value.returncode == 1
+    # As the service `migrate` of compose does at each start: one missing game does not keep all others away.
+    said = run("sync_environments", "--allow-left-out")
+    assert "chess: not available here. Its folder or file is missing. Put it back" in said
+    duel.refresh_from_db()
+    gone.refresh_from_db()
+    assert (duel.state, duel.error_code, duel.attempt) == (JobState.QUEUED, "environment_unavailable", 0)
+    assert (gone.is_active, gone.is_available) == (True, False)
+    alarm = Alarm.objects.get()
+    assert (alarm.key, alarm.settled_at) == ("environment-chess-unavailable", None)
+    assert "--retire chess" in alarm.message
+
+    availability_note(environment=gone, trouble=None)
+    duel.refresh_from_db()
+    assert (duel.state, duel.not_before, duel.error_code) == (JobState.QUEUED, None, "")
+    alarm.refresh_from_db()
+    assert alarm.settled_at is not None
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("nothing_is_tried")
+@pytest.mark.slow
+def test_only_environments_whose_code_is_gone_are_retired() -> None:
+    with pytest.raises(CommandError, match="quarto is no environment whose code is gone"):
+        run("sync_environments", "--retire", "quarto")
 
 
 @pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""Parts of pages that show what is played now: the same for everyone, so they are made once a second for all."""
+"""Parts of pages that show what is played now: the same for everyone, so they are made once in a while for all."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from core.watching.selectors import DELAY, LiveState, live_state
 from core.watching.services import duel_watch, why_not_live
 from core.watching.wall import Wall, wall_get
 
+FRESH_SECONDS = 0.4
+"""Age up to which a part is shown as it is: less than the time between two looks of a stream."""
 DELAY_SECONDS = int(DELAY.total_seconds())
 
 
@@ -20,12 +22,12 @@ def board_part(duel: Duel) -> SafeString:
     """Return the board of a duel that is not over, and note that it is watched. The caller checks who may see it."""
     duel_watch(duel)
     key = f"live:board:{duel.pk}:{duel.state}:{duel.claim_token}"
-    return mark_safe(cached(key, str, lambda: _board(duel)))  # noqa: S308  (rendered by a template, which escapes)
+    return mark_safe(cached(key, str, lambda: _board(duel), seconds=FRESH_SECONDS))  # noqa: S308  (rendered by a template, which escapes)
 
 
 def wall_part() -> SafeString:
     """Return what everyone may see of what is played now."""
-    return mark_safe(cached("live:wall", str, _wall))  # noqa: S308  (rendered by a template, which escapes)
+    return mark_safe(cached("live:wall", str, _wall, seconds=FRESH_SECONDS))  # noqa: S308  (rendered by a template, which escapes)
 
 
 def events_address(topic: str) -> str:

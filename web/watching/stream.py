@@ -1,8 +1,8 @@
 """Streams of what is played now, for the small process of their own that `core.asgi` starts.
 
-A stream sends what everyone may see, and no more: it reads no cookies and no accounts. Each topic is looked at once a
-second, a board of a person more often, whatever the number of its streams, and a stream that is slow to read skips what
-is out of date by then.
+A stream sends what everyone may see, and no more: it reads no cookies and no accounts. Each topic is looked at by
+itself, twice a second, a board of a person more often, whatever the number of its streams. One that is slow to look at
+holds up no other, and a stream that is slow to read skips what is out of date by then.
 """
 
 from __future__ import annotations
@@ -24,8 +24,12 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
-LOOK_SECONDS, BOARD_LOOK_SECONDS = 1.0, 0.05
-"""Time between two looks at a topic, and at the board of a person, who waits for a reply."""
+LOOK_SECONDS, BOARD_LOOK_SECONDS = 0.5, 0.05
+"""Time from one look at a topic to the next, and at the board of a person, who waits for a reply."""
+TOPIC_SECONDS = 0.01
+"""With many topics the time between two looks is as many times this: looks take no more than a part of a core."""
+THREADS = 8
+"""Looks at the same time, each with its own connection to the database. Boards of people have one thread more."""
 PING_SECONDS = 15.0
 """A stream without changes sends a comment after this time, so that no proxy on the way takes it for dead."""
 SEND_SECONDS = 30.0
@@ -54,8 +58,7 @@ class Streams:
         self._look, self._look_seconds = look, look_seconds
         self._topics: dict[str, Topic] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        # One thread, so one connection to the database, however many streams there are.
-        self._thread = ThreadPoolExecutor(1, "events")
+        self._threads, self._boards = ThreadPoolExecutor(THREADS, "events"), ThreadPoolExecutor(1, "boards")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -101,11 +104,12 @@ class Streams:
     async def _follow(self, topic: Topic) -> None:
         """Look at a topic until no stream follows it, or there is nothing more to tell."""
         loop, is_board = asyncio.get_running_loop(), topic.name.startswith("sittings/")
-        seconds = min(self._look_seconds, BOARD_LOOK_SECONDS) if is_board else self._look_seconds
         try:
             while True:
+                due_at = loop.time() + self._pause(is_board=is_board)
                 try:
-                    told = await loop.run_in_executor(self._thread, self._look, topic.name)
+                    threads = self._boards if is_board else self._threads
+                    told = await loop.run_in_executor(threads, self._look, topic.name)
                 except Exception:  # any error, usually the database: the next look tries again
                     logger.exception("What is told of %s could not be read.", topic.name)
                 else:
@@ -115,11 +119,17 @@ class Streams:
                             topic.changed.notify_all()
                     if told is None or told.is_over:
                         return
-                await asyncio.sleep(seconds)
+                await asyncio.sleep(max(0.0, due_at - loop.time()))
                 if not topic.streams:
                     return
         finally:
             self._topics.pop(topic.name, None)
+
+    def _pause(self, *, is_board: bool) -> float:
+        """Return the time from one look at a topic to the next."""
+        if is_board:
+            return min(self._look_seconds, BOARD_LOOK_SECONDS)
+        return max(self._look_seconds, min(1.0, TOPIC_SECONDS * len(self._topics)))
 
     async def _stream(self, topic: Topic, receive: Receive, send: Send) -> None:
         if not await _changes(topic, 0):

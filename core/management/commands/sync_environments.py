@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
+from django.db.models import Exists, OuterRef
 
 from arena_kit.environment.availability import Trials, Unavailability
 from arena_kit.environment.info import file_name
@@ -16,13 +19,17 @@ from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.additions import additions_sync, additions_written
 from core.environments.availability import RETIRED, availability_note, environment_retire, left_out_note
 from core.environments.services import environment_sync
-from core.models import Environment, EnvironmentKind
+from core.models import Agent, Environment, EnvironmentKind
 
+MISSING = Unavailability(
+    "Its folder or file is missing.",
+    hint="Put it back and run `sync_environments`, or close it for good with `sync_environments --retire SLUG`.",
+)
 UNREADABLE = Unavailability("Its code was not found, and some files of organisers' environments cannot be used.")
 
 
 class Command(BaseCommand):
-    help = "Create or update an environment for every info.yml; environments without one become inactive."
+    help = "Create or update an environment for every info.yml; those without one wait for it if they have agents."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -31,7 +38,14 @@ class Command(BaseCommand):
         parser.add_argument(
             "--allow-left-out",
             action="store_true",
-            help="succeed although environments of your own are left out; an alarm names them",
+            help="succeed although environments of your own are left out or missing; alarms name them",
+        )
+        parser.add_argument(
+            "--retire",
+            action="append",
+            default=[],
+            metavar="SLUG",
+            help="close an environment whose code is gone for good, and cancel its open duels",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,7 +66,7 @@ class Command(BaseCommand):
                 broken[spec.slug] = trouble
         for environment in additions_sync(troubles=troubles, reset_limits=options["reset_limits"]):
             self.stdout.write(f"{environment.spec_id}: added by a submission, up to date")
-        self._close_gone(specs, left_out())
+        missing = self._close_gone(specs, left_out(), options["retire"])
         for slug in sorted(set(troubles) - set(broken)):
             trouble = troubles[slug]
             self.stdout.write(f"{slug}: not available here. {trouble.because} {trouble.hint}".rstrip())
@@ -61,8 +75,9 @@ class Command(BaseCommand):
         sentences = left_out_note(files=left_out(), broken=broken)
         for sentence in sentences:
             self.stdout.write(f"Left out: {sentence}")
-        if sentences and not options["allow_left_out"]:
-            raise CommandError("Some environments are left out. All others are up to date.", returncode=1)
+        if (sentences or missing) and not options["allow_left_out"]:
+            what = f"are missing: {', '.join(missing)}" if missing else "are left out"
+            raise CommandError(f"Some environments {what}. All others are up to date.", returncode=1)
 
     def _give_names_back(self, specs: tuple[EnvironmentSpec, ...]) -> None:
         """Free the public names of environments that were renamed in code: the new ones take them over."""
@@ -90,23 +105,38 @@ class Command(BaseCommand):
         self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
         return None
 
-    def _close_gone(self, specs: tuple[EnvironmentSpec, ...], files: tuple[LeftOut, ...]) -> None:
-        """Close the environments without a spec: those whose file is broken until it is mended, all others for good."""
+    def _close_gone(
+        self, specs: tuple[EnvironmentSpec, ...], files: tuple[LeftOut, ...], retired: Sequence[str]
+    ) -> list[str]:
+        """Close the environments without a spec, and return those that are missing although they have agents.
+
+        Their duels wait, because a folder may be missing by mistake: only those to be retired are closed for good.
+        """
         broken = {one.slug: one.because for one in files}
-        rows = list(
-            Environment.objects.filter(added_file="", kind=EnvironmentKind.RULES).exclude(
-                slug__in=[spec.slug for spec in specs]
-            )
+        rows = Environment.objects.filter(added_file="", kind=EnvironmentKind.RULES).exclude(
+            slug__in=[spec.slug for spec in specs]
         )
+        gone = list(rows.annotate(has_agents=Exists(Agent.every.filter(environment=OuterRef("pk")))))
+        known = {environment.slug for environment in gone}
+        if wrong := sorted(set(retired) - known):
+            raise CommandError(f"{wrong[0]} is no environment whose code is gone.")
         # The slug in a broken file cannot always be read, so it may be that of any environment without a spec.
-        unknown = broken.keys() - {environment.slug for environment in rows}
-        for environment in rows:
-            if because := broken.get(environment.slug, UNREADABLE.because if unknown else ""):
-                availability_note(environment=environment, trouble=Unavailability(because))
-                self.stdout.write(f"{environment.slug}: not available here. {because}")
-                continue
+        unknown = broken.keys() - known
+        missing = []
+        for environment in gone:
+            slug = environment.slug
             was_closed = not environment.is_active and environment.unavailable_because == RETIRED
-            count = environment_retire(environment=environment)
-            if count or not was_closed:
-                cancelled = f"; open duels cancelled: {count}" if count else ""
-                self.stdout.write(f"{environment.slug}: no longer in the code, made inactive{cancelled}")
+            if because := broken.get(slug, UNREADABLE.because if unknown else ""):
+                trouble = Unavailability(because)
+            elif environment.has_agents and slug not in retired and not was_closed:
+                trouble = replace(MISSING, hint=MISSING.hint.replace("SLUG", slug))
+                missing.append(slug)
+            else:
+                count = environment_retire(environment=environment)
+                if count or not was_closed:
+                    cancelled = f"; open duels cancelled: {count}" if count else ""
+                    self.stdout.write(f"{slug}: no longer in the code, made inactive{cancelled}")
+                continue
+            availability_note(environment=environment, trouble=trouble)
+            self.stdout.write(f"{slug}: not available here. {trouble.because} {trouble.hint}".rstrip())
+        return missing

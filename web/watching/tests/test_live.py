@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -269,6 +270,31 @@ def test_a_stream_goes_on_after_a_look_that_failed() -> None:
     got = asyncio.run(scene())
     assert "one" in got
     assert "two" in got
+
+
+def test_a_look_that_takes_long_holds_up_no_other_topic() -> None:
+    is_over, count = threading.Event(), 0
+
+    def look(topic: str) -> Told:
+        nonlocal count
+        if topic == "wall":
+            is_over.wait(60)
+            return Told({}, is_over=True)
+        count += 1
+        return Told({"a": str(count)})
+
+    async def scene() -> list[str]:
+        streams = Streams(look, look_seconds=0.001)
+        slow, other = Visitor(), Visitor("/events/duels/7")
+        visits = [asyncio.create_task(one.visit(streams)) for one in (slow, other)]
+        await until(lambda: len(other.got) > 5)
+        before = list(slow.got)
+        is_over.set()
+        other.left.set()
+        await asyncio.gather(*visits)
+        return before
+
+    assert asyncio.run(scene()) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/events/", "/events/duels/0", "/events/duels/1x", "/events/batches/1"])
