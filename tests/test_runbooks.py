@@ -27,6 +27,7 @@ from arena_kit.image.calls import engine
 from arena_kit.ranking.pairing import round_robin
 from core.jobs import worker
 from core.jobs.selectors import attempts_of
+from core.append_only import FUNCTION
 from core.models import (
     Agent,
     Alarm,
@@ -46,6 +47,7 @@ from core.tests.working import run
 from core.tournaments.services import tournament_create
 from duel_runner.tasks import leftovers_reap
 from duel_runner.workplace import worker_label
+from tests.backups import arena, rows
 from tests.local_hosts import local_hosts
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, LAST, archive, deliver_messages, tic_tac_toe, upload
@@ -206,6 +208,39 @@ def test_duels_of_a_lost_host_are_played_by_another_without_a_hand(hosts: LocalP
     assert containers() == set()
 
 
+def test_a_lost_database_is_restored_and_nothing_of_it_differs(settings: Settings, tmp_path: Path) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("the file of SQLite is put back by a restore alone, see test_backup")
+    settings.SANDBOX, settings.DEBUG = "process", True
+    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path / "data", tmp_path / "data" / "files"
+    settings.MEDIA_ROOT.mkdir(parents=True)
+    arena()
+    call_command("recompute", stdout=io.StringIO())
+    last_night, damaged = tmp_path / "last-night.tar", tmp_path / "damaged.tar"
+    call_command("backup", last_night, stdout=io.StringIO())
+    before = rows()
+    # While PostgreSQL starts, a backup reads every row of it.
+    call_command("backup", damaged, stdout=io.StringIO())
+    assert damaged.stat().st_size
+    variables = {
+        "DEBUG": "true", "DATABASE_URL": database_url(), "DATA_DIR": str(settings.DATA_DIR), "SANDBOX": "process",
+        "CHANNEL_DIR": str(settings.CHANNEL_DIR), "SECRET_KEY": settings.SECRET_KEY,
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        tables = ", ".join(connection.ops.quote_name(name) for name in connection.introspection.table_names())
+        cursor.execute(f"DROP TABLE {tables} CASCADE; DROP FUNCTION IF EXISTS {FUNCTION}()")
+    migrate_as_compose(ROOT, variables)
+    assert Agent.objects.count() == 0
+    connection.close()
+    manage(ROOT, variables, "restore", last_night, "--replace", "--force")
+    after = rows()
+    assert {name: after[name] == before[name] for name in before} == dict.fromkeys(before, True)
+    said = manage(ROOT, variables, "recompute")
+    assert said
+    assert rows()["core.Participant"] == before["core.Participant"]
+    assert rows()["core.Rating"] == before["core.Rating"]
+
+
 NEXT = """
 from django.db import migrations, models
 
@@ -308,3 +343,26 @@ def columns() -> set[str]:
     with connection.cursor() as cursor:
         table = connection.introspection.get_table_description(cursor, Environment._meta.db_table)
     return {column.name for column in table}
+
+
+FOLLOWED = {
+    "A host is lost": "test_duels_of_a_lost_host_are_played_by_another_without_a_hand",
+    "The host of the site": "lose_the_host_and_follow_the_runbook",
+    "The database is lost or damaged": "test_a_lost_database_is_restored_and_nothing_of_it_differs",
+    "A disk is full": "test_a_full_disk_loses_nothing_and_needs_only_room",
+    "The database's own disk is full": "test_health_fails_at_once_on_a_full_disk_of_the_database",
+    "A certificate has expired": "test_a_site_gets_its_certificate_and_renews_it_without_a_break",
+    "The registry of images is away": "test_an_empty_registry_in_the_place_of_a_lost_one_is_filled_again",
+    "A bad release": "test_the_release_before_runs_on_the_database_of_a_bad_one",
+}
+"""By runbook: the test that follows it."""
+
+
+def test_each_runbook_is_followed_by_a_test() -> None:
+    text = (ROOT / "docs/operator/runbooks.md").read_text()
+    assert set(re.findall(r"^## (.+)$", text, re.MULTILINE)) <= set(FOLLOWED)
+    assert {name for name in FOLLOWED if name not in text} == set()
+    tests = [
+        path.read_text() for folder in ("tests", "core/operations/tests") for path in (ROOT / folder).glob("test_*.py")
+    ]
+    assert {name for name in FOLLOWED.values() if not any(f"def {name}(" in one for one in tests)} == set()

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Aggregate, Count, F, Prefetch, Q, QuerySet, Sum
 
 from arena_kit.ranking.scores import Interval, share_interval
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
+from core.jobs.states import OPEN
 from core.models import Agent, Challenge, ChallengeKind, Duel, Environment, JobState, Rating, Submission, User
 
 TOP = 10
-LISTED = 10
+LISTED, DUELS_A_PAGE = 10, 50
+_PLAYED = Q(duels__state=JobState.SUCCEEDED)
+SUMS: dict[str, Aggregate] = {
+    "duel_count": Count("duels"),
+    "done_count": Count("duels", filter=~Q(duels__state__in=OPEN)),
+    "won_count": Sum(F("duels__player_1_wins") + F("duels__player_2_errors"), filter=_PLAYED, default=0),
+    "drawn_count": Sum("duels__draws", filter=_PLAYED, default=0),
+    "lost_count": Sum(F("duels__player_2_wins") + F("duels__player_1_errors"), filter=_PLAYED, default=0),
+}
+"""The sums over all duels of a challenge, from the challenger's side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +106,17 @@ class ChallengeDuel:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A challenge with its duels and their sum."""
+    """A challenge with duels of it and the sum of all. count, done: the number of its duels, and of those over."""
 
     challenge: Challenge
     lines: tuple[ChallengeDuel, ...]
     total: ChallengeTally
+    count: int
     done: int
-    """The number of duels that are over."""
 
     @property
     def is_over(self) -> bool:
-        return self.done == len(self.lines)
+        return self.done == self.count
 
     @property
     def sentence(self) -> str:
@@ -175,32 +185,35 @@ def challengers(user: User, environment: Environment) -> list[Agent]:
     return list(Agent.objects.filter(pk__in=active.order_by().values("agent")).order_by("name"))
 
 
-def challenge_rows() -> QuerySet[Challenge]:
-    """Return challenges with their duels, newest first."""
-    duels = Duel.objects.select_related("player_2__agent__owner").defer("log", "history").order_by("number")
+def challenge_rows(shown: slice = slice(None)) -> QuerySet[Challenge]:
+    """Return challenges with their duels, or some of each, and the sums of all its duels, newest first."""
+    duels = Duel.objects.select_related("player_1", "player_2__agent__owner").defer("log", "history").order_by("number")
     rows = Challenge.objects.select_related("user", "submission__agent__environment", "submission__agent__owner")
-    return rows.prefetch_related(Prefetch("duels", duels)).order_by("-pk")
+    return rows.prefetch_related(Prefetch("duels", duels[shown], "listed")).annotate(**SUMS).order_by("-pk")
 
 
-def challenge_get(challenge_id: int) -> Report:
-    """Return a challenge with its results so far. Raises Challenge.DoesNotExist."""
-    return report_of(challenge_rows().get(pk=challenge_id))
+def challenge_get(challenge_id: int, *, page: int = 1) -> Report:
+    """Return a challenge with its results so far, and a page of its duels. Raises Challenge.DoesNotExist."""
+    shown = slice((page - 1) * DUELS_A_PAGE, page * DUELS_A_PAGE)
+    return report_of(challenge_rows(shown).get(pk=challenge_id))
 
 
 def challenge_list(agent: Agent) -> list[Report]:
-    """Return the latest challenges of an agent, newest first; not what others let it play from a position."""
-    rows = (
-        challenge_rows().filter(submission__agent=agent).exclude(kind__in=(ChallengeKind.BRANCH, ChallengeKind.PLAYOUT))
-    )
-    return [report_of(row) for row in rows[:LISTED]]
+    """Return the latest challenges of an agent, newest first; not what others let it play from a position.
+
+    Each has its first duel only.
+    """
+    rows = challenge_rows(slice(1)).filter(submission__agent=agent)
+    return [report_of(row) for row in rows.exclude(kind__in=(ChallengeKind.BRANCH, ChallengeKind.PLAYOUT))[:LISTED]]
 
 
 def report_of(challenge: Challenge) -> Report:
-    """Return a challenge with its results so far; rows of `challenge_rows` need no query."""
-    duels = sorted(challenge.duels.all(), key=lambda duel: duel.number)
+    """Return a challenge with its results so far. challenge: of `challenge_rows`; it needs no query."""
+    sums: dict[str, int] = {name: getattr(challenge, name) for name in SUMS}
+    duels: list[Duel] = getattr(challenge, "listed")  # noqa: B009  (the attribute is that of `challenge_rows`)
     lines = tuple(ChallengeDuel(duel, _tally(duel)) for duel in duels)
-    total = ChallengeTally(*(sum(getattr(line.tally, name) for line in lines) for name in ("won", "drawn", "lost")))
-    return Report(challenge, lines, total, sum(duel.is_over for duel in duels))
+    total = ChallengeTally(sums["won_count"], sums["drawn_count"], sums["lost_count"])
+    return Report(challenge, lines, total, sums["duel_count"], sums["done_count"])
 
 
 def _tally(duel: Duel) -> ChallengeTally:

@@ -5,25 +5,29 @@ from __future__ import annotations
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
-from core.duels.challenge_selectors import challenge_get
+from core.duels.challenge_selectors import DUELS_A_PAGE, challenge_get
 from core.duels.challenges import challenge_cancel, challenge_create
 from core.duels.version_tests import version_test_create
 from core.errors import Refused
-from core.models import Agent, AuditEntry, Challenge, Environment, User
+from core.models import Agent, AuditEntry, Challenge, Duel, Environment, User
 from core.people.audit_log import operator_of
 from web.site.limits import answer_refused
+from web.site.requests import page_number
 from web.submissions.agent_page import agent_page
 from web.submissions.forms import archive_form
 
 
 def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:
     """Show the report of a challenge; for htmx only the part that changes while duels are played."""
+    count = Duel.objects.filter(challenge=challenge_id).count()
+    page = Paginator(range(count), DUELS_A_PAGE).get_page(page_number(request.GET))
     try:
-        report = challenge_get(challenge_id)
+        report = challenge_get(challenge_id, page=page.number)
     except Challenge.DoesNotExist:
         raise Http404("There is no such challenge.") from None
     agent = report.challenge.submission.agent
@@ -34,6 +38,7 @@ def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:
         "agent": agent,
         "environment": agent.environment,
         "may_cancel": is_own and not report.is_over,
+        "page": page,
     }
     part = request.headers.get("HX-Target") == "challenge"
     return render(request, "web/duels/challenge_body.html" if part else "web/duels/challenge.html", context)

@@ -8,6 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
+from django.views.decorators.http import conditional_page
 
 from arena_kit.environment.record_archive import MatchSummary
 from core.duels.highlights import highlights_beside
@@ -26,6 +27,7 @@ from web.site.refusals import explained
 from web.watching.parts import board_part, events_address
 
 
+@conditional_page
 @explained
 def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
     """Show a duel and its matches by result; for htmx only the part that changes while it is played."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.decorators.http import conditional_page
 
 from core.duels.featured import featured_get
 from core.watching.wall import running_duels
 from web.watching.parts import wall_part
 
 
+@conditional_page
 def watch(request: HttpRequest) -> HttpResponse:
     """Show what is played now: tournaments, duels and the latest results; for htmx only the part that changes."""
     part = wall_part()

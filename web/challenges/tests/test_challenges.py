@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.models import Challenge, JobState, Submission
+from core.models import Challenge, Duel, JobState, Submission
 from core.tests import factories
 from core.tests.factories import Cast
 
@@ -144,3 +144,39 @@ def test_programs_test_versions_too(cast: Cast, anna: Submission) -> None:
     assert (status, made["kind"]) == (201, "VERSION")
     assert sent(version=2)[0] == 400
     assert sent(version=2, against=7) == (400, {"against": ["This agent has no such version."]})
+
+
+def test_a_report_of_many_duels_is_cut_into_pages_with_the_sums_of_all(
+    cast: Cast, anna: Submission, berta: Submission
+) -> None:
+    alice = logged_in(cast.alice)
+    alice.post(f"{HERE}/challenges/", {"agent": "anna", "opponent": "berta"})
+    made = Challenge.objects.get()
+    duel = made.duels.get()
+    more = []
+    for number in range(2, 1001):
+        copy = Duel.objects.get(pk=duel.pk) if number == 2 else more[0]
+        more.append(Duel(**{**{f.attname: getattr(copy, f.attname) for f in Duel._meta.concrete_fields}, "id": None}))
+        more[-1].number = number
+    Duel.objects.bulk_create(more)
+    over = Duel.objects.filter(challenge=made, number__gt=800)
+    factories.moved(
+        over,
+        JobState.SUCCEEDED,
+        outcome="PLAYER_1",
+        draws=0,
+        player_1_wins=3,
+        player_2_wins=1,
+        player_1_errors=1,
+        matches_done=5,
+    )
+    page = alice.get(f"/challenges/{made.pk}/")
+    assertContains(page, "200 of 1000 duels are over")
+    assertContains(page, '<td class="num">600</td><td class="num">0</td><td class="num">400</td>')
+    assertContains(page, "page 1 of 20")
+    assert len(page.content) < 100_000
+    shown = [alice.get(f"/challenges/{made.pk}/?page={number}").content.decode() for number in (1, 2, 20, 10**6)]
+    assert [text.count("the duel against") for text in shown] == [50] * 4
+    assert f"/duels/{duel.pk}/" in shown[0]
+    assert f"/duels/{over.latest('number').pk}/" in shown[3]
+    assert "200 of 1000" in alice.get(f"{HERE}/agents/anna/").content.decode()

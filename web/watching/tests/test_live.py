@@ -158,6 +158,21 @@ def test_pages_name_a_stream_only_where_a_process_serves_it(client: Client, duel
     assert f'data-events="http://127.0.0.1:8001/events/duels/{duel.pk}"' in text(client, f"/duels/{duel.pk}/")
 
 
+def test_polling_without_streams_costs_a_304_while_nothing_changes(client: Client, duel: Duel) -> None:
+    ann = Client()
+    ann.force_login(duel.player_1.agent.owner)
+    for part, path in (("wall", "/live/"), ("duel", f"/duels/{duel.pk}/")):
+        for visitor in (client, ann):
+            caches["answers"].clear()
+            seen = visitor.get(path, headers={"HX-Request": "true", "HX-Target": part})
+            asked = {"HX-Request": "true", "HX-Target": part, "If-None-Match": seen["ETag"]}
+            answer = visitor.get(path, headers=asked)
+            assert (seen.status_code, answer.status_code, answer.content) == (200, 304, b""), path
+    Duel.objects.filter(pk=duel.pk).update(matches_done=duel.matches_done + 1)
+    caches["answers"].clear()
+    assert ann.get(path, headers=asked).status_code == 200
+
+
 def test_an_arena_where_nothing_is_played_says_so(client: Client) -> None:
     page = text(client, "/live/")
     assert "No duel is being played" in page
