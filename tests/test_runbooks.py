@@ -25,9 +25,9 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.image.calls import engine
 from arena_kit.ranking.pairing import round_robin
+from core.append_only import FUNCTION
 from core.jobs import worker
 from core.jobs.selectors import attempts_of
-from core.append_only import FUNCTION
 from core.models import (
     Agent,
     Alarm,
