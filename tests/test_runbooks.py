@@ -36,6 +36,7 @@ from core.models import (
     Environment,
     JobState,
     LedgerEntry,
+    Rating,
     Submission,
     User,
     Validation,
@@ -218,7 +219,11 @@ def test_a_lost_database_is_restored_and_nothing_of_it_differs(settings: Setting
     call_command("recompute", stdout=io.StringIO())
     last_night, damaged = tmp_path / "last-night.tar", tmp_path / "damaged.tar"
     call_command("backup", last_night, stdout=io.StringIO())
-    before = rows()
+    before, ratings = rows(), Rating.objects.order_by("pk").values_list("submission", "value", "low", "high")
+    fitted = list(ratings)
+    assert fitted
+    # The restore has an entry of its own.
+    del before["core.AuditEntry"]
     # While PostgreSQL starts, a backup reads every row of it.
     call_command("backup", damaged, stdout=io.StringIO())
     assert damaged.stat().st_size
@@ -238,7 +243,7 @@ def test_a_lost_database_is_restored_and_nothing_of_it_differs(settings: Setting
     said = manage(ROOT, variables, "recompute")
     assert said
     assert rows()["core.Participant"] == before["core.Participant"]
-    assert rows()["core.Rating"] == before["core.Rating"]
+    assert list(ratings.all()) == fitted
 
 
 NEXT = """

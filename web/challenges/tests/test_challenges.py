@@ -153,7 +153,7 @@ def test_a_report_of_many_duels_is_cut_into_pages_with_the_sums_of_all(
     alice.post(f"{HERE}/challenges/", {"agent": "anna", "opponent": "berta"})
     made = Challenge.objects.get()
     duel = made.duels.get()
-    more = []
+    more: list[Duel] = []
     for number in range(2, 1001):
         copy = Duel.objects.get(pk=duel.pk) if number == 2 else more[0]
         more.append(Duel(**{**{f.attname: getattr(copy, f.attname) for f in Duel._meta.concrete_fields}, "id": None}))
