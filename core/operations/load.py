@@ -93,11 +93,12 @@ def _load(name: str, workers: int, jobs: Sequence[tuple[datetime, datetime, date
     busy = sum((ended - max(started, begun)).total_seconds() for _, started, ended in jobs)
     waited = percentile([(started - created).total_seconds() for created, started, _ in jobs])
     again = [(created.timestamp(), (ended - started).total_seconds()) for created, started, ended in jobs]
+    played, more = (percentile(waits(again, count)) for count in (places, places + at_once(name)))
     return QueueLoad(
         name=name,
         workers=workers,
         busy=min(1.0, busy / (places * DAY.total_seconds())),
         waited=waited,
-        # Jobs also wait for what no worker can hasten, and never longer for one more.
-        waited_with_one_more=min(waited, percentile(waits(again, places + at_once(name)))),
+        # Workers also need time between two jobs, which the played day has not: what counts is how much shorter it is.
+        waited_with_one_more=waited * more / played if played else waited,
     )
