@@ -7,7 +7,7 @@ people at the page of an edition that runs, which asks for itself every two seco
 the page of a running duel, each with a stream of the process of live events (`benchmarks.streams`). Growth: the same
 edition on one worker, two and four; with Debian's registry of images and as root also on two engines that share nothing
 but that registry, each with half of the workers, although on the same processors. `rest` is the engine with the
-players, and whatever else runs on this machine.
+players, and whatever else runs on this machine. Last, how many workers and hosts a set of users needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urllib.parse import quote
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.sandbox.base import SandboxError
-from benchmarks import players, site, streams
+from benchmarks import needed, players, site, streams
 from benchmarks.arena import Arena, ArenaFailed, Edition
 from benchmarks.common import circumstances, new_parser, open_sandbox, say, text_table, work_folder, write_json
 from benchmarks.load.usage import Usage, usage
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = new_parser("capacity", __doc__, rounds=1)
     parser.add_argument("--agents", type=int, default=12, help="players (default 12)")
     parser.add_argument("--matches", type=int, default=SPEC.matches_per_duel, help="of a duel (default as on the site)")
+    needed.add_options(parser)
     options = parser.parse_args(arguments)
     if options.quick:
         options.agents, options.matches = 5, 20
@@ -55,8 +56,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SandboxError, ArenaFailed, site.CannotRun) as error:
         print(error, file=sys.stderr)
         return 1
-    report = {"layers": layers, "growth": growth, "load_before": round(load, 1), **circumstances(options)}
+    upload_seconds, duel_seconds = (3600 / float(layers[number]["figure"]) for number in (0, 1))
+    counted = needed.needed(
+        options, upload_seconds=upload_seconds, match_seconds=duel_seconds / options.matches, matches=options.matches
+    )
+    report = {
+        "layers": layers,
+        "growth": growth,
+        "needed": counted,
+        "load_before": round(load, 1),
+        **circumstances(options),
+    }
     print(table(report))
+    print(f"\n{needed.table(counted, options)}")
     write_json(options.json, report)
     return 0
 

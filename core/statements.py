@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import select
+import time
 from typing import Any
 
+import psycopg2  # type: ignore[import-untyped]  # it ships no types
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 MOST_SECONDS = 30
+GONE_SECONDS = MOST_SECONDS + 5
+"""A server that has not answered for this long is frozen: it would have ended the statement itself."""
+CONNECT_SECONDS = 2
+"""The time in which a server must take a connection."""
 
 
 def statements_bound() -> None:
     """Let the statements of this process fail after MOST_SECONDS, so that no request waits for the database for ever.
 
-    Connections of a pooler are left alone: a setting would reach what others do with them.
+    Connections of a pooler get no setting, which would reach what others do with them.
     """
     connection_created.connect(_bound, dispatch_uid="statements_bound")
+    psycopg2.extensions.set_wait_callback(_wait)
 
 
 def _bound(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
     if connection.vendor == "postgresql" and not settings.DATABASE_DIRECT_URL:
         with connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = %s", [f"{MOST_SECONDS}s"])
+
+
+def _wait(connection: Any) -> None:
+    """Wait until a connection of psycopg2 is ready. Raises OperationalError when its server is frozen."""
+    is_connecting = connection.status == psycopg2.extensions.STATUS_SETUP
+    deadline = time.monotonic() + (CONNECT_SECONDS if is_connecting else GONE_SECONDS)
+    while (state := connection.poll()) != psycopg2.extensions.POLL_OK:
+        # A process with many streams has descriptors that are too large for `select`.
+        ready = select.poll()
+        ready.register(connection.fileno(), select.POLLIN if state == psycopg2.extensions.POLL_READ else select.POLLOUT)
+        if not ready.poll(1000 * max(0.0, deadline - time.monotonic())):
+            raise psycopg2.OperationalError("PostgreSQL does not answer.")

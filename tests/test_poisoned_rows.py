@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from core.duels import challenges
 from core.duels.challenges import challenges_follow
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Build,
@@ -144,9 +144,8 @@ def test_a_promotion_that_cannot_be_decided_leaves_the_others_their_verdict(
     for incumbent in players:
         candidate = factories.ready(incumbent.agent)
         row = Promotion.objects.create(candidate=candidate, incumbent=incumbent, test={"no such": "test"})
-        duel = duel_create(
-            promotion=row, number=1, player_1=candidate, player_2=incumbent, seed=1, match_count=10
-        )  # fmt: skip
+        duel = duel_new(promotion=row, number=1, player_1=candidate, player_2=incumbent, seed=1, match_count=10)
+        duels_enqueue(duels=[duel])  # fmt: skip
         factories.moved(Duel.objects.filter(pk=duel.pk), JobState.FAILED)
         promotions.append(row)
     # The first is to be played again, under a test that there is not; the second is over.

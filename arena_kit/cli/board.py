@@ -43,13 +43,15 @@ def board_text(board: Board) -> str:
     lines = [f"{'rank':>5}  {'agent':{width}}  {'owner':{owners}}  {head:>9}  95% interval"]
     for name, place in zip(names, board.places, strict=True):
         rank = "-" if place.rank is None else str(place.rank)
-        lines.append(
-            f"{rank:>5}  {name:{width}}  {place.owner:{owners}}  {place.value:>9.1f}  {_interval(place)}".rstrip()
-        )
+        words = f"{rank:>5}  {name:{width}}  {place.owner:{owners}}  {place.value:>9.1f}  {_interval(place, board)}"
+        lines.append(words.rstrip())
     lines.append(f"{len(board.places)} of {board.total}")
     return "\n".join(lines)
 
 
-def _interval(place: RankedRow) -> str:
+def _interval(place: RankedRow, board: Board) -> str:
     interval = "" if place.low is None or place.high is None else f"{place.low:.1f} to {place.high:.1f}"
+    if interval and place.low == place.high and not board.is_scored:
+        # The reference, on which the scale hangs.
+        interval = "fixed"
     return f"{interval}  {place.note}".strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcom
 from benchmarks import (
     capacity,
     fairness,
+    needed,
     runner,
     site,
 )
@@ -154,3 +156,19 @@ def test_no_folder_is_copied_for_a_module_that_has_the_name_of_a_package(
     with pytest.raises(AssertionError, match=r"arena_click\.py is not the package arena_click"):
         servers.copy_packages(tmp_path / "copied")
     assert not (tmp_path / "copied").exists()
+
+
+def test_more_users_need_more_workers_and_large_games_no_more_duels_than_chosen_pairs() -> None:
+    parser = argparse.ArgumentParser()
+    needed.add_options(parser)
+
+    def workers(*words: str) -> list[int]:
+        rows = needed.needed(parser.parse_args(words), upload_seconds=4, match_seconds=0.1, matches=60)
+        return [row["workers"] for row in rows]
+
+    few, many = workers("--uploads-a-day=400"), workers("--uploads-a-day=20000")
+    assert few[0] == 1
+    assert many[0] > 2
+    assert many[1] > 20 * few[1]
+    small, chosen = workers("--agents-a-game=10"), workers("--agents-a-game=2000")
+    assert small[1] < chosen[1] < 6 * small[1]

@@ -13,7 +13,7 @@ from arena_kit.ranking.scores import Interval, share_interval
 from core.duels.challenge_selectors import active_version, rival_obstacle
 from core.duels.positions import Position, position_check
 from core.duels.selectors import NotStored, records_open
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.errors import Refused
 from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, Opponents, Submission, User
 from core.people.quotas import challenge_quota_check, owner_lock
@@ -72,17 +72,21 @@ def duels_from(
 ) -> Challenge:
     """Create the challenge in which two players go on from positions, with a duel for each of them."""
     challenge = Challenge.objects.create(user=asker, submission=players[0], kind=kind)
-    for number, position in enumerate(positions, start=1):
-        duel_create(
-            challenge=challenge,
-            number=number,
-            player_1=players[0],
-            player_2=players[1],
-            seed=position.seed,
-            match_count=match_count,
-            reason=reason,
-            position=position,
-        )
+    duels_enqueue(
+        duels=[
+            duel_new(
+                challenge=challenge,
+                number=number,
+                player_1=players[0],
+                player_2=players[1],
+                seed=position.seed,
+                match_count=match_count,
+                reason=reason,
+                position=position,
+            )
+            for number, position in enumerate(positions, start=1)
+        ]
+    )
     return challenge
 
 

@@ -24,7 +24,7 @@ from core.duels.challenge_selectors import (
 )
 from core.duels.losses import challenge_losses_analyse
 from core.duels.playouts import playouts_keep
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.errors import Refused
 from core.jobs.apart import apart
 from core.jobs.control import BY_OWNER, CHANGING, OVER, job_cancel_if_open
@@ -62,16 +62,20 @@ def challenge_create(*, user: User, agent: Agent, opponent: Agent | None) -> Cha
         )
         # One seed for all, so that the rivals are met on the same openings.
         seed = secrets.randbelow(2**31)
-        for number, rival in enumerate(rivals, start=1):
-            duel_create(
-                challenge=challenge,
-                number=number,
-                player_1=submission,
-                player_2=rival,
-                seed=seed,
-                match_count=environment.matches_per_duel,
-                reason=f"{locked.username} asked for it.",
-            )
+        duels_enqueue(
+            duels=[
+                duel_new(
+                    challenge=challenge,
+                    number=number,
+                    player_1=submission,
+                    player_2=rival,
+                    seed=seed,
+                    match_count=environment.matches_per_duel,
+                    reason=f"{locked.username} asked for it.",
+                )
+                for number, rival in enumerate(rivals, start=1)
+            ]
+        )
     return challenge
 
 

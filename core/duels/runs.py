@@ -17,7 +17,7 @@ from core.duels.run_requests import (
     players_find,
     request_check,
 )
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.errors import Refused
 from core.jobs.apart import apart
 from core.jobs.control import BY_OWNER, job_cancel_if_open
@@ -59,13 +59,17 @@ def run_start(*, caller: User, request: RunRequest, now: datetime) -> tuple[Run,
         if len(players) == 1:
             _evaluation_create(run, players[0], request.match_count)
             return run, True
-        duel_create(
-            run=run,
-            player_1=players[0],
-            player_2=players[1],
-            seed=secrets.randbelow(MOST_SEED) if request.seed is None else request.seed,
-            match_count=request.match_count,
-            reason=f"A program of {locked.username} asked for it.",
+        duels_enqueue(
+            duels=[
+                duel_new(
+                    run=run,
+                    player_1=players[0],
+                    player_2=players[1],
+                    seed=secrets.randbelow(MOST_SEED) if request.seed is None else request.seed,
+                    match_count=request.match_count,
+                    reason=f"A program of {locked.username} asked for it.",
+                )
+            ]
         )
     return run, True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from django.db import transaction
@@ -11,8 +11,9 @@ from arena_kit.environment.records import DuelRecord, DuelSummary, MatchRecord, 
 from arena_kit.ranking.sequential import SequentialTest, decide
 from core.duels.positions import Position
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_enqueue, job_succeed
+from core.jobs.lifecycle import job_announce, job_succeed
 from core.jobs.messages import CHALLENGE_TASK, TOURNAMENT_TASK, task_request
+from core.jobs.turns import duels_line_up
 from core.jobs.written import written_once
 from core.models import (
     Challenge,
@@ -27,8 +28,25 @@ from core.models import (
 from core.monitoring.metrics import matches_played
 from core.ratings.ledger import ledger_change
 
+BATCH_SIZE = 500
+"""The number of duels in one statement."""
 
-def duel_create(
+
+def duels_enqueue(*, duels: Sequence[Duel]) -> None:
+    """Save new duels and put them in line in their order, with as many queries for thousands as for one.
+
+    duels: unsaved, all of one environment and of one tournament, promotion, challenge or run; possibly none.
+    """
+    if not duels:
+        return
+    with transaction.atomic():
+        duels_line_up(duels=duels)
+        Duel.objects.bulk_create(duels, batch_size=BATCH_SIZE)
+        # It wakes all idle workers, and they go from duel to duel.
+        job_announce(job=duels[0])
+
+
+def duel_new(
     *,
     tournament: Tournament | None = None,
     promotion: Promotion | None = None,
@@ -45,31 +63,28 @@ def duel_create(
     test: SequentialTest | None = None,
     position: Position | None = None,
 ) -> Duel:
-    """Create a duel by today's rules for exactly one of tournament, promotion, challenge and run.
+    """Return an unsaved duel by today's rules for exactly one of tournament, promotion, challenge and run.
 
     number: from 1, within the tournament, promotion or challenge. expected: predicted share of the matches of player_1.
     reason: why the two meet. test: the sequential test that may end the duel early; then match_count is the maximum.
     position: of a recorded match, from which all its matches go on, with the seed of that match instead of `seed`.
     """
-    with transaction.atomic():
-        duel = Duel.objects.create(
-            tournament=tournament,
-            promotion=promotion,
-            challenge=challenge,
-            run=run,
-            number=number,
-            round=round,
-            player_1=player_1,
-            player_2=player_2,
-            environment_version=player_1.agent.environment.spec_id,
-            match_count=match_count,
-            expected=expected,
-            reason=reason[:200],
-            test=None if test is None else test.as_json,
-            **({"seed": seed} if position is None else position.fields),
-        )
-        job_enqueue(job=duel)
-    return duel
+    return Duel(
+        tournament=tournament,
+        promotion=promotion,
+        challenge=challenge,
+        run=run,
+        number=number,
+        round=round,
+        player_1=player_1,
+        player_2=player_2,
+        environment_version=player_1.agent.environment.spec_id,
+        match_count=match_count,
+        expected=expected,
+        reason=reason[:200],
+        test=None if test is None else test.as_json,
+        **({"seed": seed} if position is None else position.fields),
+    )
 
 
 @written_once

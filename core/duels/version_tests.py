@@ -6,7 +6,7 @@ import secrets
 
 from django.db import transaction
 
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.duels.stopping import version_test
 from core.errors import Refused
 from core.models import Agent, Challenge, ChallengeKind, Submission, User
@@ -53,7 +53,7 @@ def version_test_create(*, user: User, submission: Submission, against: Submissi
         challenge_quota_check(owner=locked, environment=agent.environment, duel_count=1, what="test")
         challenge = Challenge.objects.create(user=locked, submission=submission, kind=ChallengeKind.VERSION)
         test = version_test(agent.environment)
-        duel_create(
+        duel = duel_new(
             challenge=challenge,
             player_1=submission,
             player_2=against,
@@ -62,4 +62,5 @@ def version_test_create(*, user: User, submission: Submission, against: Submissi
             reason=f"{locked.username} asked whether version {submission.number} is better than {against.number}.",
             test=test,
         )
+        duels_enqueue(duels=[duel])
     return challenge

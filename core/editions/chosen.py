@@ -15,16 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from django.db import transaction
-from django.db.models import Max
 
 from arena_kit.ranking.matchmaking import Pairing
 from arena_kit.ranking.newcomers import edition_sizes
-from core.duels.seeds import duel_seed
-from core.duels.services import duel_create
-from core.duels.stopping import duel_test
 from core.editions.chosen_choice import chosen_pairs
 from core.editions.follow import follow
 from core.editions.ladder import FEWEST
+from core.editions.pairings import pairings_play
 from core.jobs.states import OPEN
 from core.jobs.worker_selectors import places_alive
 from core.models import (
@@ -107,22 +104,4 @@ def _duels_make(edition: Tournament, field: Mapping[int, Submission], pairings: 
     met = Counter(frozenset(pair) for pair in earlier.values_list("player_1", "player_2"))
     there = set(edition.participants.filter(submission__in=keys).values_list("submission", flat=True))
     participants_add(tournament=edition, submissions=[field[key] for key in keys if key not in there])
-    count, version = edition.environment.matches_per_duel, edition.environment.spec_id
-    last = edition.duels.aggregate(last=Max("number"))["last"] or 0
-    for place, pairing in enumerate(pairings, start=last + 1):
-        duel_create(
-            tournament=edition,
-            number=place,
-            player_1=field[pairing.player_1],
-            player_2=field[pairing.player_2],
-            seed=duel_seed(
-                environment_version=version,
-                tournament_seed=edition.seed,
-                own=edition.seed + place,
-                encounter=met[frozenset((pairing.player_1, pairing.player_2))],
-            ),
-            match_count=count,
-            expected=pairing.expected,
-            reason=pairing.because,
-            test=duel_test(environment=edition.environment, match_count=count),
-        )
+    pairings_play(tournament=edition, pairings=pairings, players=field, met=met)

@@ -16,11 +16,9 @@ from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, Max, Q
 
 from arena_kit.ranking.formats import Impossible
-from core.duels.seeds import duel_seed
-from core.duels.services import duel_create
-from core.duels.stopping import duel_test
 from core.editions.follow import follow, ladder_rank
 from core.editions.ladder_choice import last_round, met_today, pairs_choose
+from core.editions.pairings import pairings_play
 from core.jobs.states import OPEN
 from core.jobs.waits import ON_HOLD
 from core.jobs.worker_selectors import places_alive
@@ -152,31 +150,13 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
         choice = pairs_choose(among, ladder, 2 * wanted - waiting, now, coming)
     except Impossible as error:
         return f"The ladder cannot be played with its settings: {error}"
-    by_id = {row.pk: row for row in playing}
-    number = ladder.duels.aggregate(last=Max("number"))["last"] or 0
-    round_number = last_round(ladder) + 1
-    match_count = ladder.environment.matches_per_duel
-    version = ladder.environment.spec_id
-    today = met_today(ladder, choice.pairings, now)
-    for pairing in choice.pairings:
-        number += 1
-        duel_create(
-            tournament=ladder,
-            number=number,
-            round=round_number,
-            player_1=by_id[pairing.player_1],
-            player_2=by_id[pairing.player_2],
-            seed=duel_seed(
-                environment_version=version,
-                tournament_seed=ladder.seed,
-                own=ladder.seed + number,
-                encounter=today[frozenset((pairing.player_1, pairing.player_2))],
-                # A ladder has no end, and openings that stayed could be learnt from the records.
-                period=now.astimezone(UTC).date().isoformat(),
-            ),
-            match_count=match_count,
-            expected=pairing.expected,
-            reason=pairing.because,
-            test=duel_test(environment=ladder.environment, match_count=match_count),
-        )
+    pairings_play(
+        tournament=ladder,
+        pairings=choice.pairings,
+        players={row.pk: row for row in playing},
+        met=met_today(ladder, choice.pairings, now),
+        round=last_round(ladder) + 1,
+        # A ladder has no end, and openings that stayed could be learnt from the records.
+        period=now.astimezone(UTC).date().isoformat(),
+    )
     return "" if choice.pairings or coming else choice.shortfall

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from uuid import UUID
 
@@ -27,11 +28,12 @@ class Comparison:
     differences: tuple[tuple[Paired | None, ...], ...]
 
 
-def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
+def compare(environment: Environment, public_ids: Sequence[UUID], *, until: datetime | None = None) -> Comparison:
     """Return the latest finished evaluations of up to COMPARED submissions, in the given order, without unknown ids.
 
-    They need not be on the board: an agent's versions can be compared with each other.
+    They need not be on the board: an agent's versions can be compared with each other. until: as it was then.
     """
+    by_then = {} if until is None else {"ended_at__lte": until}
     wanted = list(dict.fromkeys(public_ids))[:COMPARED]
     latest: dict[UUID, Evaluation] = {
         evaluation.submission.public_id: evaluation
@@ -42,6 +44,7 @@ def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
             submission__deleted_at=None,
             agent__is_disabled=False,
             agent__owner__is_active=True,
+            **by_then,
         )
         .select_related("submission__agent__owner", "seed_list")
         .order_by("pk")

@@ -22,7 +22,7 @@ from django.db.models import F, Max, QuerySet
 from django.db.models.expressions import CombinedExpression
 
 from core.jobs.lines import of_line
-from core.models import Duel, Environment, Job, JobState, Rollout, Tournament, User
+from core.models import Duel, Environment, Job, JobState, Rollout, User
 
 HEAVY = "is_heavy"
 """The field of jobs that stand in a line of their own if their environment is heavy."""
@@ -55,13 +55,13 @@ def line_up(*, job: Job) -> None:
     type(job)._base_manager.filter(pk=job.pk).update(**fields, **lines)
 
 
-def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
-    """Like `line_up`, for unsaved new duels of a tournament, in their order, with two queries for all of them."""
-    is_heavy = tournament.environment.is_heavy
+def duels_line_up(*, duels: Sequence[Duel]) -> None:
+    """Like `line_up`, for unsaved new duels of one flow and environment, in their order, with two queries for all."""
+    agent = duels[0].player_1.agent
+    flow, is_heavy = _flow_name(duels[0], agent.owner_id), agent.environment.is_heavy
     rows = of_line(Duel.objects.order_by(), {HEAVY: is_heavy})
-    flow = _flow_of_tournament(tournament.pk)
     first = _next_turn(rows, flow)
-    waiting = rows.filter(state=JobState.QUEUED, turn__gte=first, **{Duel.ENVIRONMENT: tournament.environment_id})
+    waiting = rows.filter(state=JobState.QUEUED, turn__gte=first, **{Duel.ENVIRONMENT: agent.environment_id})
     before = Counter(waiting.values_list("turn", flat=True))
     for turn, duel in enumerate(duels, start=first):
         duel.flow, duel.turn, duel.sort_key = flow, turn, sort_key_of(turn, before[turn], duel.priority)

@@ -96,6 +96,9 @@ def quota_lists(
     # Only environments with a limit are counted.
     counted = [row for row in rows if any(quota_limit(name, owner=owner, environment=row) for name in COUNTED)]
     usage = usage_by_environment(owner, now=now, environments=counted) if counted else {}
+    challenges = challenges_counted(owner, list(usage), now=now) if usage else {}
+    for pk, (count, spared) in challenges.items():
+        usage[pk].challenges, usage[pk].challenges_spared = count, spared
     return [(row, quotas(owner, row, usage.get(row.pk, QuotaUsage()), now=now)) for row in rows]
 
 

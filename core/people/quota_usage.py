@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from typing import Any
@@ -67,7 +67,7 @@ def day_begin(now: datetime) -> datetime:
 def usage_by_environment(
     owner: User, *, now: datetime, environments: Iterable[Environment], address_digest: str = ""
 ) -> dict[int, QuotaUsage]:
-    """Return a person's usage by environment, with a fixed number of queries.
+    """Return a person's usage by environment, without challenges, with a fixed number of queries.
 
     address_digest: that of an anonymous client, whose uploads and versions in progress are counted separately.
     """
@@ -76,21 +76,20 @@ def usage_by_environment(
     submissions = Submission.objects.filter(agent__owner=owner, agent__environment__in=wanted).order_by()
     # Checks before an upload have a limit of their own.
     submissions = submissions.filter(trial_opponent=None)
-    own = submissions.filter(address_digest=address_digest) if address_digest else submissions
-    for submission in _uploads(own.filter(created_at__gte=day_begin(now))):
-        row = usage[submission.agent.environment_id]
-        row.uploads += 1
-        row.spared += _is_spared(submission)
-    for pk, count in _by_environment(in_progress(own), Count("pk")).items():
+    own = Q(address_digest=address_digest) if address_digest else Q()
+    today = own & Q(created_at__gte=day_begin(now))
+    counted = submissions.values_list("agent__environment").annotate(
+        uploads=Count("pk", filter=today), size=Sum("archive_bytes", filter=Q(deleted_at=None), default=0)
+    )
+    for pk, uploads, size in counted:
+        usage[pk].uploads, usage[pk].storage_bytes = uploads, size
+    for submission in _perhaps_spared(submissions.filter(today)):
+        usage[submission.agent.environment_id].spared += _is_spared(submission)
+    for pk, count in in_progress(submissions.filter(own)).values_list("agent__environment").annotate(Count("pk")):
         usage[pk].jobs = count
-    live = submissions.filter(deleted_at=None)
-    for pk, size in _by_environment(live, Sum("archive_bytes")).items():
-        usage[pk].storage_bytes = size
     active = active_agents(owner).filter(environment__in=wanted).order_by()
     for pk, count in active.values_list("environment").annotate(Count("pk")):
         usage[pk].agents = count
-    for pk, (count, spared) in challenges_counted(owner, wanted, now=now).items():
-        usage[pk].challenges, usage[pk].challenges_spared = count, spared
     return usage
 
 
@@ -125,13 +124,16 @@ def challenges_counted(owner: User, environments: list[int], *, now: datetime) -
     return {pk: (count, spared) for pk, count, spared in found}
 
 
-def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:
-    """Load the jobs that decide whether uploads count, without their long columns."""
+def _perhaps_spared(rows: QuerySet[Submission]) -> QuerySet[Submission]:
+    """Load uploads with a job that may spare them, and all their jobs without the long columns."""
     models: dict[str, Any] = {"builds": Build, "validations": Validation, "evaluations": Evaluation}
+    spares = Q(state=JobState.CANCELLED) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
+    of_row = [Exists(model.objects.filter(spares, submission=OuterRef("pk"))) for model in models.values()]
     jobs = [
         Prefetch(name, model.objects.only("submission", "state", "fault", "created_at", "cancel_code", "started_at"))
         for name, model in models.items()
     ]
+    rows = rows.filter(of_row[0] | of_row[1] | of_row[2])
     return rows.select_related("agent").prefetch_related(*jobs)
 
 
@@ -148,7 +150,3 @@ def _is_spared(submission: Submission) -> bool:
         # A deletion by the owner cancels it as well.
         return submission.deleted_at is None
     return job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
-
-
-def _by_environment(rows: QuerySet[Submission], figure: Count | Sum) -> Mapping[int, int]:
-    return dict(rows.values_list("agent__environment").annotate(figure))

@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.duels.stopping import version_test
 from core.jobs.apart import apart
 from core.jobs.control import job_cancel_if_open
@@ -131,15 +131,19 @@ def _testing() -> QuerySet[Promotion]:
 def _play(promotion: Promotion) -> None:
     test = SequentialTest(**promotion.test)
     candidate, incumbent = promotion.candidate, promotion.incumbent
-    duel_create(
-        promotion=promotion,
-        number=promotion.duels.count() + 1,
-        player_1=candidate,
-        player_2=incumbent,
-        seed=secrets.randbelow(2**31),
-        match_count=2 * test.cap,
-        reason=f"Version {candidate.number} has to show that it is better than version {incumbent.number}.",
-        test=test,
+    duels_enqueue(
+        duels=[
+            duel_new(
+                promotion=promotion,
+                number=promotion.duels.count() + 1,
+                player_1=candidate,
+                player_2=incumbent,
+                seed=secrets.randbelow(2**31),
+                match_count=2 * test.cap,
+                reason=f"Version {candidate.number} has to show that it is better than version {incumbent.number}.",
+                test=test,
+            )
+        ]
     )
 
 

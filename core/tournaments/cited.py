@@ -8,8 +8,9 @@ from typing import Any
 
 from django.db.models import F
 
+from core.evaluations.comparison import compare
 from core.evaluations.standing import stood
-from core.models import Audience, Environment, LedgerEntry, Submission
+from core.models import Audience, Environment, Evaluation, LedgerEntry, Submission
 
 OF_SCORES = ("score", "score_low", "score_high", "episode_count", "record_sha256")
 
@@ -19,11 +20,13 @@ def cited_results(
 ) -> list[Mapping[str, Any]]:
     """Return the public results that counted at a moment, oldest first, without names, which can change.
 
-    Entries of the ledger; on a board of scores the evaluations that stood. of: only those of these versions.
+    Entries of the ledger; on a board of scores the evaluations that stood. of: only those of these versions, which need
+    not be on the board.
     """
     if environment.is_scored:
-        scored = stood(environment, moment).order_by("pk")
-        scored = scored.filter(submission__in=of) if of else scored
+        compared = compare(environment, [one.public_id for one in of], until=moment).evaluations if of else ()
+        scored = Evaluation.objects.filter(pk__in=[one.pk for one in compared]) if of else stood(environment, moment)
+        scored = scored.order_by("pk")
         seeds = {"version": F("submission__public_id"), "seeds_sha256": F("seed_list__sha256")}
         return list(scored.values(*OF_SCORES, evaluation=F("pk"), **seeds))
     rows = LedgerEntry.objects.filter(

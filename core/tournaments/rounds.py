@@ -15,6 +15,7 @@ from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Now
 
 from core.duels.seeds import duel_seed
+from core.duels.services import BATCH_SIZE, duels_enqueue
 from core.duels.stopping import tournament_test
 from core.errors import Refused
 from core.jobs.control import job_cancel_if_open
@@ -31,7 +32,6 @@ from core.models import (
     User,
 )
 from core.tournaments.notices import tournament_started
-from core.tournaments.services import BATCH_SIZE, duels_enqueue
 
 GONE = (
     Q(submission__agent__is_disabled=True)
@@ -103,7 +103,6 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
     # A tournament is played with one version of the rules, although the environment may have a newer one.
     version = first.environment_version if first else tournament.environment.spec_id
     duels_enqueue(
-        tournament=tournament,
         duels=[
             Duel(
                 tournament=tournament,

@@ -8,12 +8,11 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from core.duels.seeds import duel_seed
+from core.duels.services import BATCH_SIZE, duels_enqueue
 from core.duels.stopping import duel_test
 from core.jobs.control import job_cancel_if_open
-from core.jobs.lifecycle import job_announce
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
-from core.jobs.turns import duels_line_up
 from core.models import (
     CHOSEN,
     LADDER,
@@ -34,7 +33,6 @@ from core.ratings.participants import participants_write
 from core.tournaments.notices import tournament_called_off, tournament_ended, tournament_started
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
-BATCH_SIZE = 500
 STANDING_FIELDS = ("rank", "points", "wins", "draws", "losses", "total_score")
 
 
@@ -68,7 +66,6 @@ def tournament_create(
         )
         pairs = [(number, *pair) for number, round_pairs in enumerate(rounds, start=1) for pair in round_pairs]
         duels_enqueue(
-            tournament=tournament,
             duels=[
                 Duel(
                     tournament=tournament,
@@ -89,15 +86,6 @@ def tournament_create(
         )
         tournament_started(tournament)
     return tournament
-
-
-def duels_enqueue(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
-    """Save new duels of a tournament and put them in line in their order: `job_enqueue` for hundreds at once."""
-    duels_line_up(tournament=tournament, duels=duels)
-    Duel.objects.bulk_create(duels, batch_size=BATCH_SIZE)
-    # It wakes all idle workers, and they go from duel to duel.
-    for duel in duels[:1]:
-        job_announce(job=duel)
 
 
 def ladder_create(*, environment: Environment, edition: int, seed: int, settings: Mapping[str, object]) -> Tournament:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, Sum
+from allauth.usersessions.models import UserSession
+from django.db.models import Exists, F, OuterRef, Q, Sum
 
 from core.cache.answers import cached
 from core.models import Duel, JobState, User
@@ -13,7 +14,7 @@ from core.models import Duel, JobState, User
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """Matches played since midnight, UTC, and people who were logged in or uploaded since then."""
+    """Matches played since midnight, UTC, and people who used the site logged in since then."""
 
     match_count: int
     people_count: int
@@ -29,4 +30,6 @@ def _today(midnight: datetime) -> Today:
     ended = Duel.objects.filter(state=JobState.SUCCEEDED, ended_at__gte=midnight)
     counts = F("player_1_wins") + F("player_2_wins") + F("draws") + F("player_1_errors") + F("player_2_errors")
     found = ended.aggregate(matches=Sum(counts))["matches"]
-    return Today(found or 0, User.objects.filter(last_login__gte=midnight, is_active=True).count())
+    seen = UserSession.objects.filter(user=OuterRef("pk"), last_seen_at__gte=midnight)
+    people = User.objects.filter(Exists(seen) | Q(last_login__gte=midnight), is_active=True)
+    return Today(found or 0, people.count())

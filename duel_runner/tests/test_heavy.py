@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from django.db import connection
 
+from core.duels.services import duels_enqueue
 from core.jobs import claims, rota
 from core.jobs.claims import claim_next, is_work_waiting
 from core.jobs.lifecycle import job_enqueue, job_succeed
@@ -18,7 +19,6 @@ from core.jobs.workers import worker_appear, worker_stop
 from core.models import Duel, Environment, Evaluation, JobState, Submission, Worker
 from core.tests import factories
 from core.tests.concurrency import at_once
-from core.tournaments.services import duels_enqueue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 _numbers = count(1)
@@ -81,7 +81,6 @@ def test_duels_of_a_tournament_get_their_line_too() -> None:
     tournament = factories.tournament([first, second])
     fields = {"round": 1, "environment_version": environment.spec_id, "seed": 1, "match_count": 2}
     duels_enqueue(
-        tournament=tournament,
         duels=[Duel(tournament=tournament, number=7, player_1=first, player_2=second, **fields)],
     )
     assert Duel.objects.get(number=7).is_heavy

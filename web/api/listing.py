@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
+from django.utils.text import get_text_list
 from django_filters import rest_framework as filters
 from rest_framework.exceptions import ValidationError
 from rest_framework.filters import OrderingFilter
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 MAX_ROW_ID = 2**63 - 1
+OF_EVERY_LIST = ("page", "page_size", "ordering", "format")
+"""The parameters that every list takes."""
 
 
 class Leaf(Paginator):  # type: ignore[type-arg]  # at run time it takes no argument
@@ -66,7 +70,18 @@ class RowFilter(filters.Filter):
 
 
 class Filters(filters.DjangoFilterBackend):
-    """Filters a list by the view's `filterset_class`."""
+    """Filters a list by the view's `filterset_class`, and refuses filters that the list has not."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: APIView) -> QuerySet[Any]:
+        """Return the rows that match. Raises ValidationError, also for an unknown filter, which would match all."""
+        filterset = self.get_filterset_class(view, queryset)
+        known = [*(filterset.base_filters if filterset else ()), *OF_EVERY_LIST]
+        for name in request.query_params:
+            if name not in known:
+                near = get_close_matches(name, known, 1) or known
+                raise ValidationError({name: [f"This list has no such filter: use {get_text_list(near, 'or')}."]})
+        found: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        return found
 
 
 class Ordering(OrderingFilter):

@@ -14,13 +14,16 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import get_text_list
 
 from core.evaluations.board import BoardFilter
+from core.evaluations.comparison import compare
 from core.links import absolute
 from core.models import Environment, Submission
 from core.ratings.history import leaderboard_as_of
 from core.tournaments.cited import cited_results
 from core.tournaments.comparison import duels_compare
+from web.comparisons.score_parts import pairs, side_by_side
 from web.environments.exports import past_records, score_records
 from web.site.exports import Row, csv_text
 
@@ -38,12 +41,12 @@ BIBTEX = """\
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A citation. sentence: the verdict of a comparison. checked: the last duel or evaluation with a record."""
+    """A citation. sentences: the verdicts of a comparison. checked: the last duel or evaluation with a record."""
 
     title: str
     moment: datetime
     rows: Sequence[Row]
-    sentence: str
+    sentences: Sequence[str]
     count: int
     digest: str
     results: str
@@ -57,20 +60,21 @@ class Cited:
 
 
 def cited(row: Environment, moment: datetime, as_of: str, versions: Sequence[Submission]) -> Cited:
-    """Return the citation of a leaderboard at a moment, or of a comparison if there are two versions.
+    """Return the citation of a leaderboard at a moment, or of a comparison if there are several versions.
 
     as_of: the moment as the address has it.
     """
-    pair = versions if len(versions) == 2 else ()
-    found = cited_results(row, moment, of=pair)
+    compared = versions if len(versions) > 1 else ()
+    found = cited_results(row, moment, of=compared)
     digest = hashlib.sha256(csv_text(found).encode()).hexdigest()
-    query = urlencode([*(("id", str(one.public_id)) for one in pair), ("as_of", as_of)], safe=":")
-    title = f"{pair[0]} and {pair[1]} in {row}" if pair else f"Leaderboard of {row}"
+    query = urlencode([*(("id", str(one.public_id)) for one in compared), ("as_of", as_of)], safe=":")
+    names = get_text_list([str(one) for one in compared], "and")
+    title = f"{names} in {row}" if compared else f"Leaderboard of {row}"
     return Cited(
         title=title,
         moment=moment,
-        rows=() if pair else board_then(row, moment),
-        sentence=duels_compare(pair[0], pair[1], AnonymousUser(), until=moment).sentence if pair else "",
+        rows=() if compared else board_then(row, moment),
+        sentences=_verdicts(row, compared, moment) if compared else (),
         count=len(found),
         digest=digest,
         results=absolute(f"{reverse('web:cite_results', args=[row.slug])}?{query}"),
@@ -93,6 +97,19 @@ def board_then(row: Environment, moment: datetime) -> list[Row]:
         return score_records(row, BoardFilter(as_of=moment))[:MOST_ROWS]
     found = leaderboard_as_of(row, moment)
     return past_records(found.points[:MOST_ROWS]) if found else []
+
+
+def _verdicts(row: Environment, versions: Sequence[Submission], moment: datetime) -> list[str]:
+    """Return the verdict of a comparison by duels, or of each pair that is compared by scores."""
+    if not row.is_scored:
+        return [duels_compare(versions[0], versions[1], AnonymousUser(), until=moment).sentence]
+    found = compare(row, [one.public_id for one in versions], until=moment)
+    compared = pairs(side_by_side(found.evaluations), found.differences)
+    sentences = [
+        one.sentence or f"{one.first.evaluation.submission} and {one.second.evaluation.submission} played other seeds."
+        for one in compared
+    ]
+    return sentences or ["Fewer than two of them had been evaluated by then."]
 
 
 def _plain(text: str) -> str:

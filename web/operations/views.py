@@ -15,6 +15,7 @@ from core.monitoring.exposition import REFUSED, figures, may_read
 from core.operations.day import queue_days
 from core.operations.figures import ArenaFigures
 from core.operations.health import health_components
+from core.operations.load import queue_loads
 from core.operations.status import arena_disks
 from web.operations.parts import (
     ended_plot,
@@ -55,6 +56,7 @@ def operations(request: HttpRequest) -> HttpResponse:
         "tab": "operations",
         "now": now,
         **queue_figures(),
+        "loads": queue_loads(now=now),
         "components": health_components(now=now),
         "hosts": hosts(now),
         "alarms": Alarm.objects.filter(settled_at=None),

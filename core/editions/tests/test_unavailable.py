@@ -6,7 +6,7 @@ import pytest
 
 from arena_kit.environment.availability import Unavailability
 from core.duels.challenges import challenge_create
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.editions.planned import planned_begin
 from core.editions.progress import tournament_step
 from core.editions.services import advance, start_now
@@ -170,7 +170,9 @@ def test_the_test_of_a_new_version_waits_instead_of_ending_without_a_result(envi
     candidate = factories.ready(incumbent.agent)
     test = {"elo0": 0.0, "elo1": 50.0, "alpha": 0.05, "beta": 0.05, "cap": 30, "scale": "normalised Elo"}
     promotion = Promotion.objects.create(candidate=candidate, incumbent=incumbent, test=test)
-    duel_create(promotion=promotion, number=1, player_1=candidate, player_2=incumbent, seed=1, match_count=60)
+    duels_enqueue(
+        duels=[duel_new(promotion=promotion, number=1, player_1=candidate, player_2=incumbent, seed=1, match_count=60)]
+    )
     available(environment, here=False)
     for _ in range(4):
         for duel in promotion.duels.filter(state=JobState.QUEUED):

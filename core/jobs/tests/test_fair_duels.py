@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.jobs import turns
 from core.jobs.claims import claim_next
 from core.jobs.lifecycle import job_claim, job_enqueue, job_give_back, job_succeed
@@ -14,7 +15,6 @@ from core.jobs.lines import line, places_of
 from core.jobs.turns import TURNS_PER_PRIORITY, priority_write
 from core.models import Challenge, ChallengeKind, Duel, Environment, JobState, Promotion, Submission, Tournament
 from core.tests import factories
-from core.tournaments.services import duels_enqueue
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DUELS = 200
@@ -43,9 +43,7 @@ def edition(players: tuple[Submission, Submission], count: int, *, number: int =
 
 def draw(tournament: Tournament, players: tuple[Submission, Submission], count: int) -> None:
     drawn = tournament.duels.count()
-    duels_enqueue(
-        tournament=tournament,
-        duels=[
+    duels_enqueue(duels=[
             Duel(
                 tournament=tournament, number=number, round=1, player_1=players[0], player_2=players[1],
                 environment_version=tournament.environment.spec_id, seed=number, match_count=10,
@@ -77,18 +75,20 @@ def promotion(candidate: Submission) -> Duel:
     """The duel of a new version against the one before it."""
     incumbent = factories.ready(candidate.agent)
     row = Promotion.objects.create(candidate=candidate, incumbent=incumbent, test={})
-    return duel_create(
-        promotion=row, number=1, player_1=candidate, player_2=incumbent, seed=1, match_count=10
-    )  # fmt: skip
+    duel = duel_new(promotion=row, number=1, player_1=candidate, player_2=incumbent, seed=1, match_count=10)
+    duels_enqueue(duels=[duel])
+    return duel
 
 
 def challenge(asking: Submission, rival: Submission, count: int = 1) -> list[Duel]:
     """Duels that an owner has asked for."""
     row = Challenge.objects.create(user=asking.agent.owner, submission=asking, kind=ChallengeKind.AGENT)
-    return [
-        duel_create(challenge=row, number=number, player_1=asking, player_2=rival, seed=number, match_count=10)
+    duels = [
+        duel_new(challenge=row, number=number, player_1=asking, player_2=rival, seed=number, match_count=10)
         for number in range(1, count + 1)
     ]
+    duels_enqueue(duels=duels)
+    return duels
 
 
 @pytest.mark.nightly
@@ -232,3 +232,13 @@ def test_a_single_duel_is_put_in_line_as_many_are(large: Tournament) -> None:
     )  # fmt: skip
     job_enqueue(job=again)
     assert (again.flow, again.turn) == (first.flow, DUELS + 1)
+
+
+def test_thousands_of_duels_of_a_challenge_are_put_in_line_with_a_few_statements(
+    game: Environment, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    asking, rival = player("ann", game), player("bob", game)
+    with django_assert_max_num_queries(20):
+        challenge(asking, rival, count=5000)
+    turns = list(Duel.objects.order_by("number").values_list("turn", flat=True))
+    assert turns == list(range(1, 5001))

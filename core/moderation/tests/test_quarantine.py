@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.jobs.artifacts import DuelArtifacts
 from core.models import (
     Agent,
@@ -193,9 +193,10 @@ def test_duels_of_challenges_are_taken_before_tournaments_however_an_agent_is_st
     tournament = edition(crasher, rival)
     for _ in range(AFTER):
         crash(tournament, crasher, rival)
-    duel = duel_create(
+    duel = duel_new(
         challenge=factories.challenge(rival), number=1, player_1=rival, player_2=crasher, seed=1, match_count=2
     )
+    duels_enqueue(duels=[duel])
     with CaptureQueriesContext(connection) as queries:
         if is_crash:
             quarantine_where_due(tournament=tournament)

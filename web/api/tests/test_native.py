@@ -74,6 +74,18 @@ def counted(client: Client, address: str) -> tuple[int, list[str]]:
     return count, [query["sql"] for query in queries]
 
 
+def test_a_filter_that_a_list_has_not_is_refused_with_the_nearest_name(client: Client) -> None:
+    for asked, said in (
+        ("duels/?agnet=1", {"agnet": ["This list has no such filter: use agent."]}),
+        ("agents/?pagesize=5", {"pagesize": ["This list has no such filter: use page_size."]}),
+    ):
+        answer = client.get(f"/api/v1/{asked}")
+        assert (answer.status_code, answer.json()) == (400, said)
+    listed = client.get("/api/v1/agents/?zzz=1").json()["zzz"][0]
+    assert "environment" in listed
+    assert "page_size" in listed
+
+
 def test_lists_come_in_pages(client: Client, arena: Arena) -> None:
     page = get(client, "submissions/?page_size=2&page=2")
     assert (page["count"], len(page["results"])) == (5, 2)

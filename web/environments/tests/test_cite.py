@@ -18,7 +18,7 @@ from core.models import Audience, Environment, LedgerEntry, LedgerVoid, Tourname
 from core.tests import factories
 from core.tests.factories import NOON, Cast
 from tests.worlds import Fresh
-from web.tests import played
+from web.tests import played, scored
 from web.tests.arena import Stage, staged
 
 pytestmark = pytest.mark.django_db
@@ -130,3 +130,28 @@ def test_a_board_of_scores_is_cited_by_its_evaluations(client: Client, cast: Cas
     )
     assert hashlib.sha256(results(client, page)).hexdigest() == digest(page)
     assert f"--sha256 {'a' * 64}" in page
+
+
+def test_a_comparison_by_scores_is_cited_pair_by_pair_with_the_evaluations_of_its_time(
+    client: Client, cast: Cast
+) -> None:
+    row = scored.environment(episodes=20)
+    rows = [
+        scored.evaluation(scored.submission(owner, row, name), scored.scores_around(mean, 20))
+        for owner, name, mean in ((cast.alice, "one", 400), (cast.bob, "two", 100), (cast.charlie, "three", 250))
+    ]
+    names = "&".join(f"id={name}" for name in ("one", "two", "three"))
+    compared = client.get(f"/environments/{row.slug}/compare/?{names}").content.decode()
+    link = re.search(r'href="([^"]*/cite/[^"]*)"', compared)
+    assert link is not None
+    address = unescape(link[1])
+    page = unescape(client.get(f"{address}&as_of={now()}").content.decode())
+    assert "Cite: one v1, two v1 and three v1 in" in page
+    assert page.count('class="verdict"') == 3
+    assert "one v1 is better than two v1" in page
+    sent = results(client, page)
+    assert hashlib.sha256(sent).hexdigest() == digest(page)
+    cited = {int(one["evaluation"]) for one in csv.DictReader(io.StringIO(sent.decode()))}
+    assert cited == {one.pk for one in rows}
+    early = client.get(f"{address}&as_of=2020-01-01").content.decode()
+    assert "Fewer than two of them had been evaluated by then." in early

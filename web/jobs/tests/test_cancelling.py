@@ -9,7 +9,7 @@ from pytest_django.asserts import assertContains, assertNotContains
 from pytest_django.fixtures import Settings
 
 from core.duels.challenges import challenge_cancel, challenge_create
-from core.duels.services import duel_create
+from core.duels.services import duel_new, duels_enqueue
 from core.errors import Refused
 from core.jobs import control
 from core.jobs.control import job_cancel
@@ -160,9 +160,10 @@ class TestAChallenge:
         self, cast: Cast, made: Challenge, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         first = made.duels.get()
-        second = duel_create(
+        second = duel_new(
             challenge=made, number=2, player_1=first.player_1, player_2=first.player_2, seed=1, match_count=2
         )
+        duels_enqueue(duels=[second])
 
         def ends_first(*, job: Job, code: CancelCode, reason: str) -> None:
             if job.pk == first.pk and Duel.objects.get(pk=first.pk).state == JobState.QUEUED:

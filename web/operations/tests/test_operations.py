@@ -52,3 +52,4 @@ def test_it_shows_queues_hosts_alarms_and_error_rates(cast: Cast, environment: E
         assertContains(page, text)
     # Without scripts every chart is the table behind it, hour by hour.
     assert page.content.decode().count('<th scope="row" class="num">') == 4 * 24
+    assertContains(page, "Build workers were busy 0% of the last 24 hours.")

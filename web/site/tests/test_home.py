@@ -3,12 +3,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from allauth.usersessions.models import UserSession
+from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
+from pytest_django.asserts import assertContains
 from pytest_django.fixtures import Settings
 
-from core.models import Audience, Duel, JobState, TournamentState
+from core.models import Audience, Duel, JobState, TournamentState, User
 from core.tests import applications, factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -198,3 +201,23 @@ def test_the_home_page_says_how_a_rating_moved_since_the_last_visit(cast: Cast, 
 
 def told(client: Client) -> str:
     return " ".join(client.get("/").content.decode().replace("(", "").split())
+
+
+def test_the_home_page_counts_the_matches_and_the_people_of_today(cast: Cast, visit: As) -> None:
+    now = timezone.now()
+    yesterday = now - timedelta(days=1)
+    User.objects.update(last_login=yesterday)
+    assert 'class="muted today"' not in visit(None).get("/").content.decode()
+    # A session that began yesterday is used today.
+    session = {"session_key": "kept", "ip": "192.0.2.1", "user_agent": "", "data": {}}
+    UserSession.objects.create(user=cast.alice, last_seen_at=now, **session)
+    cache.clear()
+    assertContains(visit(None).get("/"), "<strong>1</strong> person here")
+    game, owners = factories.environment(), (cast.alice, cast.bob)
+    tournament = factories.tournament([factories.ready(factories.agent(owner, game)) for owner in owners])
+    tournament.duels.update(ended_at=now)
+    User.objects.filter(pk=cast.bob.pk).update(last_login=now)
+    cache.clear()
+    page = visit(None).get("/")
+    assertContains(page, "<strong>10</strong> matches")
+    assertContains(page, "<strong>2</strong> people here")

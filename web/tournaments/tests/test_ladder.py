@@ -106,6 +106,13 @@ def test_the_page_of_an_edition_of_chosen_duels_promises_no_meeting_of_all(
     left = text(client, reverse("web:participant", args=[environment.slug, 1, "gone"]))
     assert "its finished ones still count for ratings" in left
     assert " points" not in text(client, reverse("web:agent", args=[environment.slug, "anna"]))
+    # What is only known while it runs has no column afterwards.
+    assert "Likely rank" in shown
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
+    over = text(client, reverse("web:edition", args=[environment.slug, 1]))
+    assert "Ratings are those from when it ended." in over
+    assert "Likely rank" not in over
+    assert ">Matches<" not in over
 
 
 def test_a_ladder_says_why_nothing_is_played_and_why_it_has_not_begun(
