@@ -51,7 +51,7 @@ class OwnLine:
 
 
 def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
-    """Return the agents of a person that play duels, those with a rank first. Four queries, and three for each.
+    """Return the agents of a person that play duels, those with a rank first. Five queries, and three for each.
 
     since: the moment from which on changes of ratings are shown.
     """
@@ -73,8 +73,9 @@ def _above(agent: Agent, standing: Standing) -> Rating | None:
 
 
 def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
-    """The last results of agents in tournaments that everyone sees, oldest first, by agent. Two queries."""
-    own = Submission.objects.filter(agent__in=agents).values("pk")
+    """The last results of agents in tournaments that everyone sees, oldest first, by agent. Three queries."""
+    # The keys first: with a subquery PostgreSQL would look at every duel, the newest first.
+    own = list(Submission.objects.filter(agent__in=agents).values_list("pk", flat=True))
     ended = Duel.objects.filter(tournament__results=Audience.PUBLIC, state=JobState.SUCCEEDED, void=None)
     shown = ("outcome", "player_1__number", "player_1__agent__name", "player_2__number", "player_2__agent__name")
     rows = ended.select_related("player_1__agent", "player_2__agent").only(*shown).order_by("-pk")

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from core.errors import Refused
+from core.listing import Counted
 from core.models import Job, User
 from core.people.rights import SUPERUSER, may
 from core.people.second_factor import second_factor_lost
@@ -34,6 +35,8 @@ class Rows(ModelAdmin):
 
     actions = None
     list_per_page = 50
+    paginator = Counted
+    show_full_result_count = False
 
     @property
     def editor(self) -> Editor | None:
