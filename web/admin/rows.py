@@ -22,6 +22,7 @@ from core.people.rights import SUPERUSER, may
 from core.people.second_factor import second_factor_lost
 from web.organise.editors import EDITORS, Editor
 from web.organise.job_sheets import job_address
+from web.organise.sheet import has_word
 from web.organise.sheets import BY_KIND
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ class Rows(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer(*(self.exclude or ()))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        for word in search_term.split():
+            queryset = queryset.filter(has_word(self.model, self.search_fields, word))
+        return queryset, False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup.partition("__")[0] not in (self.exclude or ()) and super().lookup_allowed(lookup, value, request)
