@@ -108,7 +108,7 @@ def has_word(model: type[Model], search: Sequence[str], word: str) -> Q:
             continue
         asked = {path if mark in ("#", "@") else f"{path}__{'iexact' if mark else 'icontains'}": value}
         first = path.partition("__")[0]
-        related = model._meta.get_field(first).related_model
+        related = None if first == path else model._meta.get_field(first).related_model
         if related in (Submission, Tournament):
             keys = related._default_manager.filter(**{name.partition("__")[2]: one for name, one in asked.items()})
             asked = {f"{first}__in": list(keys.values_list("pk", flat=True))}
