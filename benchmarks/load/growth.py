@@ -37,8 +37,8 @@ def grow(copies: int) -> None:
         for table, columns in TIMES.items():
             earlier = ", ".join(f"{name} = {name} - interval '{copies} days'" for name in columns)
             cursor.execute(f"UPDATE {table} SET {earlier}")
-        last = {model: _largest(cursor, model, "id") for model in (Tournament, Duel, Participant, LedgerEntry)}
-        last |= {model: _largest(cursor, model, "id") for model in (LedgerChange, RatingPoint)}
+        models: tuple[type[Model], ...] = (Tournament, Duel, Participant, LedgerEntry, LedgerChange, RatingPoint)
+        last = {model: _largest(cursor, model, "id") for model in models}
         steps = {
             "tournament_id": last[Tournament],
             "duel_id": last[Duel],

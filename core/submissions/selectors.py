@@ -214,7 +214,7 @@ def version_list(
     )
     rows = list(ordered[offset : None if limit is None else offset + limit])
     newest = rows[0] if rows and not offset else None
-    sizes = _sizes({place.tournament_id for row in rows for place in row.latest_places})
+    sizes = _sizes({place.tournament_id for row in rows for place in _places(row)})
     phases = phases_of(rows, is_publishing=is_publishing)
     if agent.environment.is_scored:
         return [_scored_version(row, shown, is_newest=row is newest) for row, shown in zip(rows, phases, strict=True)]
@@ -227,7 +227,7 @@ def version_list(
             status=status_of(row),
             phases=shown,
             log=open_log(row) if is_moving(row) or row is newest else None,
-            places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in _newest_first(row)),
+            places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in _places(row)),
             place_count=row.place_count,
             is_moving=is_moving(row) or lineups[row.pk].is_tested,
             lineup=lineups[row.pk],
@@ -266,7 +266,7 @@ def _first_run(row: Submission) -> FirstRun | None:
     """Return the running tournament in which a version plays for its first rank; None with a rank or without one."""
     if _has_rank(row):
         return None
-    for participant in row.latest_places:
+    for participant in _places(row):
         if participant.withdrawn_at is None and participant.tournament.state == TournamentState.RUNNING:
             progress = participant_progress(participant)
             return FirstRun(participant.tournament, progress.succeeded + progress.void, progress.total)
@@ -299,8 +299,10 @@ def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bo
     )
 
 
-def _newest_first(row: Submission) -> list[Participant]:
-    return sorted(row.latest_places, key=lambda place: -place.tournament.edition)
+def _places(row: Submission) -> list[Participant]:
+    """Return the places that `version_list` has read, the newest first."""
+    read: list[Participant] = vars(row)["latest_places"]
+    return sorted(read, key=lambda place: -place.tournament.edition)
 
 
 def _sizes(tournament_ids: set[int]) -> dict[int, int]:

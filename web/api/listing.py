@@ -55,7 +55,7 @@ class Leaf(Counted):
 def _sign(rows: Any) -> str:
     """Return how a list is ordered by its ids: "-" for the newest first, "+" for the oldest, "" for another order."""
     order = rows.query.order_by if isinstance(rows, QuerySet) else ()
-    return {("-pk",): "-", ("pk",): "+"}.get(tuple(order), "")
+    return {"-pk": "-", "pk": "+"}.get(str(order[0]), "") if len(order) == 1 else ""
 
 
 class Pages(PageNumberPagination):
@@ -92,6 +92,7 @@ class Pages(PageNumberPagination):
             return None if deep else super().get_next_link()
         if self.has_more is False:
             return None
+        assert self.request is not None
         url = remove_query_param(self.request.build_absolute_uri(), self.page_query_param)
         return str(replace_query_param(url, AFTER, list(self.page)[-1].pk))
 

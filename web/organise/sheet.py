@@ -106,7 +106,7 @@ def has_word(model: type[Model], search: Sequence[str], word: str) -> Q:
         value = {"#": whole_number, "@": public_id_of}.get(mark, str)(word)
         if value is None:
             continue
-        asked = {path if mark in ("#", "@") else f"{path}__{'iexact' if mark else 'icontains'}": value}
+        asked: dict[str, Any] = {path if mark in ("#", "@") else f"{path}__{'iexact' if mark else 'icontains'}": value}
         first = path.partition("__")[0]
         related = None if first == path else model._meta.get_field(first).related_model
         if related in (Submission, Tournament):

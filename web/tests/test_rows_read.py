@@ -74,7 +74,8 @@ def _scanned(node: dict[str, Any]) -> int:
     if "Relation Name" not in node:
         return below
     removed = sum(node.get(f"Rows Removed by {what}", 0) for what in ("Filter", "Index Recheck"))
-    return below + round(node["Actual Loops"] * (node["Actual Rows"] + removed))
+    read: int = round(node["Actual Loops"] * (node["Actual Rows"] + removed))
+    return below + read
 
 
 def test_an_edition_of_200_agents_costs_pages_four_times_one_of_50() -> None:
