@@ -62,8 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
     parser.add_argument("--quick", action="store_true", help="end within 60 s, on a small arena")
     parser.add_argument("--agents", type=int, default=200, help="default 200")
-    parser.add_argument("--editions", type=int, default=20, help="default 20")
-    parser.add_argument("--matches", type=int, default=100_000, help="of all editions together (default 100,000)")
+    parser.add_argument("--editions", type=int, default=20, help="of up to 199,999 matches (default 20)")
+    parser.add_argument(
+        "--matches",
+        type=int,
+        default=100_000,
+        help="of all editions (default 100,000); more in their copies",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="measures of everything (default 3)")
     parser.add_argument("--seconds", type=float, default=20.0, help="of a measure of the site (default 20)")
     parser.add_argument("--connections", type=int, default=32, help="visitors at once (default 32)")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
+from hashlib import sha256
+from typing import Any
 
+from django.core.paginator import Paginator
+from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
+from django.utils.functional import cached_property
+
+from core.cache.answers import cached
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.phase_selectors import submissions_with_phases
 from core.models import (
@@ -45,6 +51,31 @@ JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Rollout: (LIST_OF_ROLLOUTS, LONG_OF_ROLLOUTS),
 }
 """By kind of job: the rows to join, and the long columns to leave out."""
+
+
+COUNTED_AT_ONCE = 5_000
+"""Rows up to which a list is counted anew for each page."""
+COUNT_SECONDS = 60.0
+"""How old the number of rows of a longer list may be."""
+
+
+class Counted(Paginator):  # type: ignore[type-arg]  # at run time it takes no argument
+    """Pages whose rows are counted by `row_count`."""
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows."""
+        return row_count(self.object_list) if isinstance(self.object_list, QuerySet) else super().count
+
+
+def row_count(rows: QuerySet[Any]) -> int:
+    """Return how many rows a query has; above COUNTED_AT_ONCE, how many it had up to a minute ago."""
+    keys = rows.order_by().values("pk")
+    few = keys[: COUNTED_AT_ONCE + 1].count()
+    if few <= COUNTED_AT_ONCE:
+        return few
+    asked = sha256(repr(keys.query.sql_with_params()).encode()).hexdigest()
+    return cached(f"count:{asked}", int, keys.count, seconds=COUNT_SECONDS)
 
 
 def _own(model: type[Model], *long: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from uuid import uuid4
 import django
 
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
+from benchmarks.load.growth import grow
 
 if TYPE_CHECKING:
     from core.models import Duel, Environment, Submission, User
@@ -26,13 +27,16 @@ MATCHES_PER_DUEL = 10
 EPISODES = 20
 UPLOADERS = 8
 BATCH = 1000
+FILLED = 100_000
+"""Matches above which the rest are copies by SQL."""
 SWAPPED = {Outcome.PLAYER_1: Outcome.PLAYER_2, Outcome.PLAYER_2: Outcome.PLAYER_1}
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of the season. matches: of all editions together. recorded: duels with a file of records.
+    """The size of the season. matches: of all editions together; copies of these follow after FILLED.
 
+    recorded: duels with a file of records.
     plays: duels that are really played here; all others repeat them.
     """
 
@@ -67,8 +71,11 @@ def fill(size: Size) -> dict[str, Any]:
     for command in (["migrate", "--no-input"], ["sync_environments"], ["collectstatic", "--no-input"]):
         call_command(*command, verbosity=0, stdout=io.StringIO())
     owners = _people(max(UPLOADERS, size.agents // 2))
-    submissions = _game(owners, size)
+    copies = max(0, size.matches // FILLED - 1)
+    submissions = _game(owners, replace(size, matches=FILLED) if copies else size)
     _task(owners, size)
+    if copies:
+        grow(copies)
     _analyse()
     return visiting(submissions)
 
@@ -273,7 +280,7 @@ def visiting(submissions: Sequence[Submission]) -> dict[str, Any]:
 
 def _pages(submissions: Sequence[Submission]) -> dict[str, list[str]]:
     from core.models import Duel, Evaluation, Tournament
-    from web.api.listing import Pages
+    from web.api.listing import MOST_SKIPPED, Pages
 
     editions = list(Tournament.objects.order_by("pk"))
     played = list(Duel.objects.exclude(records="").order_by("pk").values_list("pk", flat=True)[:200])
@@ -285,7 +292,7 @@ def _pages(submissions: Sequence[Submission]) -> dict[str, list[str]]:
         return [pattern.format(value) for value in values]
 
     def last(rows: int) -> int:
-        return max(1, rows // Pages.page_size)
+        return max(1, min(rows, MOST_SKIPPED) // Pages.page_size)
 
     return {
         "home": ["/"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 
 from django.db.models import Aggregate, Count, F, Prefetch, Q, QuerySet, Sum
 
@@ -173,10 +174,16 @@ def top_rivals(agent: Agent) -> list[Submission]:
     """Return the active versions of the ten best agents by official rating, without those of the same owner."""
     rows = Rating.objects.filter(submission__agent__environment=agent.environment_id, rank__isnull=False)
     others = rows.exclude(submission__agent__owner=agent.owner_id).order_by("rank", "pk")
-    ranked = list(others.values_list("submission__agent", flat=True))
-    active = Submission.objects.active().filter(agent__in=ranked).select_related("agent__environment")
-    newest = active.newest_by_agent()
-    return [newest[key] for key in ranked if key in newest][:TOP]
+    found: list[Submission] = []
+    # A few more than are shown, because some of the best may not play at present.
+    for begin in count(0, 2 * TOP):
+        ranked = list(others.values_list("submission__agent", flat=True)[begin : begin + 2 * TOP])
+        active = Submission.objects.active().filter(agent__in=ranked).select_related("agent__environment")
+        newest = active.newest_by_agent() if ranked else {}
+        found += [newest[key] for key in ranked if key in newest]
+        if len(found) >= TOP or len(ranked) < 2 * TOP:
+            break
+    return found[:TOP]
 
 
 def challengers(user: User, environment: Environment) -> list[Agent]:

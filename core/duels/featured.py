@@ -11,6 +11,7 @@ from django.db.models import OuterRef, Subquery
 
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
+from core.duels.latest import NOT_STRUCK
 from core.models import Analysis, Audience, Duel, DuelOutcome, JobState, Rating
 
 LOOKED_AT = 200
@@ -116,8 +117,8 @@ _SHOWN = (
 def featured_get() -> Featured:
     """Return up to three different duels whose matches can be watched, and the one to play. Two queries."""
     found = Duel.objects.filter(
+        NOT_STRUCK,
         state=JobState.SUCCEEDED,
-        void=None,
         tournament__results=Audience.PUBLIC,
         tournament__environment__is_active=True,
     ).exclude(records="")

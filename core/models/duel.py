@@ -75,6 +75,10 @@ class Duel(PlayedJob, Checkable, Branch):
             models.Index(
                 fields=["tournament", "-ended_at"], condition=models.Q(state="SUCCEEDED"), name="duel_played_last"
             ),
+            # For the duels worth a look, which need their records: most old duels have none.
+            models.Index(
+                fields=["-id"], condition=models.Q(state="SUCCEEDED") & ~models.Q(records=""), name="duel_recorded"
+            ),
             # For the latest duels of a player.
             models.Index(fields=["player_1", "-id"], name="duel_of_player_1"),
             models.Index(fields=["player_2", "-id"], name="duel_of_player_2"),

@@ -112,16 +112,20 @@ def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
 
 def challenges_counted(owner: User, environments: list[int], *, now: datetime) -> dict[int, tuple[int, int]]:
     """Return by environment the number of a person's unrated duels today, and how many are not charged."""
-    today = day_begin(now)
-    asked = Q(challenge__user=owner, challenge__created_at__gte=today) | Q(
-        run__caller=owner, run__created_at__gte=today
-    )
-    rows = Duel.objects.filter(asked).order_by()
-    of_environment = rows.filter(player_1__agent__environment__in=environments)
-    found = of_environment.values_list("player_1__agent__environment").annotate(
-        count=Count("pk"), spared=Count("pk", filter=SPARED)
-    )
-    return {pk: (count, spared) for pk, count, spared in found}
+    today, found = day_begin(now), dict[int, tuple[int, int]]()
+    # A query for each: one with both conditions would read all duels.
+    for asked in (
+        Q(challenge__user=owner, challenge__created_at__gte=today),
+        Q(run__caller=owner, run__created_at__gte=today),
+    ):
+        rows = Duel.objects.filter(asked, player_1__agent__environment__in=environments).order_by()
+        counted = rows.values_list("player_1__agent__environment").annotate(
+            count=Count("pk"), spared=Count("pk", filter=SPARED)
+        )
+        for key, count, spared in counted:
+            earlier = found.get(key, (0, 0))
+            found[key] = (earlier[0] + count, earlier[1] + spared)
+    return found
 
 
 def _perhaps_spared(rows: QuerySet[Submission]) -> QuerySet[Submission]:

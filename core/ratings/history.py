@@ -71,8 +71,8 @@ def history_begins(environment: Environment) -> datetime | None:
     return found
 
 
-def rating_history(agent: Agent) -> RatingHistory:
-    """An agent's rating over time and versions, in about MOST_POINTS points at most. Two queries.
+def rating_history(agent: Agent, most: int = MOST_POINTS) -> RatingHistory:
+    """An agent's rating over time and versions, in about this many points at most. Two queries.
 
     The first and the last point of every version are always included.
     """
@@ -84,11 +84,11 @@ def rating_history(agent: Agent) -> RatingHistory:
     shown = {point.number for point in points}
     uploaded = Submission.objects.filter(agent=agent, number__in=shown).order_by("number")
     marks = [VersionMark(*columns) for columns in uploaded.values_list("created_at", "number")]
-    return RatingHistory(_thinned(points), tuple(marks))
+    return RatingHistory(_thinned(points, most), tuple(marks))
 
 
-def _thinned(points: list[HistoryPoint]) -> tuple[HistoryPoint, ...]:
-    step = -(-len(points) // MOST_POINTS)
+def _thinned(points: list[HistoryPoint], most: int) -> tuple[HistoryPoint, ...]:
+    step = -(-len(points) // most)
     if step < 2:
         return tuple(points)
     ends = {0, len(points) - 1}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, QuerySet
 
-from core.models import Environment, JobState, Play, Submission, TournamentState
+from core.models import Build, Environment, JobState, Participant, Play, Submission, TournamentState
 from core.tournaments.fields import active_field
 
 
@@ -39,10 +39,8 @@ def _is_fresh(submission: Submission) -> bool:
 
 def _unplayed(environment: Environment) -> QuerySet[Submission]:
     """Return versions that were built and have not played, where no newer version of their agent has."""
-    built = Submission.objects.filter(
-        agent__environment=environment, is_benched=False, builds__state=JobState.SUCCEEDED
-    )
-    newer = Submission.objects.filter(
-        agent=OuterRef("agent"), number__gt=OuterRef("number"), participations__isnull=False, deleted_at=None
-    )
-    return built.filter(~Exists(newer), participations=None, deleted_at=None)
+    built = Build.objects.filter(submission=OuterRef("pk"), state=JobState.SUCCEEDED)
+    played = Exists(Participant.objects.filter(submission=OuterRef("pk")))
+    newer = Submission.objects.filter(played, agent=OuterRef("agent"), number__gt=OuterRef("number"), deleted_at=None)
+    rows = Submission.objects.filter(agent__environment=environment, is_benched=False, deleted_at=None)
+    return rows.filter(~played, Exists(built), ~Exists(newer))

@@ -6,13 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
+from core.duels.latest import NOT_STRUCK, SIDES, latest_of
 from core.models import Agent, Audience, Duel, JobState, Rating, Submission, User
 from core.ratings.board import Standing, changes_since, ranked, standings_of
 
 AGENTS_SHOWN = 8
 RESULTS_SHOWN = 10
-DUELS_READ = 200
-"""The number of the newest duels from each seat that are read for the last results of all shown agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class OwnLine:
 
 
 def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
-    """Return the agents of a person that play duels, those with a rank first. Four queries, and three for each.
+    """Return the agents of a person that play duels, those with a rank first. Five queries, and three for each.
 
     since: the moment from which on changes of ratings are shown.
     """
@@ -73,15 +72,14 @@ def _above(agent: Agent, standing: Standing) -> Rating | None:
 
 
 def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
-    """The last results of agents in tournaments that everyone sees, oldest first, by agent. Two queries."""
-    own = Submission.objects.filter(agent__in=agents).values("pk")
-    ended = Duel.objects.filter(tournament__results=Audience.PUBLIC, state=JobState.SUCCEEDED, void=None)
+    """The last results of agents in tournaments that everyone sees, oldest first, by agent. Three queries."""
+    ended = Duel.objects.filter(NOT_STRUCK, tournament__results=Audience.PUBLIC, state=JobState.SUCCEEDED)
     shown = ("outcome", "player_1__number", "player_1__agent__name", "player_2__number", "player_2__agent__name")
     rows = ended.select_related("player_1__agent", "player_2__agent").only(*shown).order_by("-pk")
+    latest = latest_of([agent.pk for agent in agents], ended, RESULTS_SHOWN)
     found: dict[int, list[OwnResult]] = defaultdict(list)
-    for player, name in enumerate(("PLAYER_1", "PLAYER_2"), start=1):
-        # A query for each side, because one for both could use no index.
-        for duel in rows.filter(**{f"{name.lower()}__in": own})[:DUELS_READ]:
-            outcome = {name: "won", "DRAW": "drawn"}.get(duel.outcome, "lost")
-            found[getattr(duel, name.lower()).agent_id].append(OwnResult(duel, player, outcome))
+    for player, name in enumerate(SIDES, start=1):
+        for duel in rows.filter(latest[name]):
+            outcome = {name.upper(): "won", "DRAW": "drawn"}.get(duel.outcome, "lost")
+            found[getattr(duel, name).agent_id].append(OwnResult(duel, player, outcome))
     return {key: sorted(rows, key=lambda row: row.duel.pk)[-RESULTS_SHOWN:] for key, rows in found.items()}

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import Case, Count, OuterRef, Prefetch, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 
 from core.duels.selectors import NotStored
 from core.evaluations.board import board_rank
@@ -49,6 +50,9 @@ from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import Viewer, withheld_from
 from core.tournaments.selectors import participant_progress
 
+PLACES_SHOWN = 20
+"""How many tournaments of a version its page lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnAgent:
@@ -89,6 +93,8 @@ class Version:
     """The newest version's results on the public seeds."""
     fault: ShownFault | None = None
     """Why its validation failed, for the newest version and people who may see its source."""
+    place_count: int = 0
+    """The number of all its tournaments; `places` has the running ones and the newest others."""
     run: FirstRun | None = None
     """The tournament in which it plays for its first rank."""
 
@@ -196,15 +202,19 @@ def version_list(
     Places in tournaments whose results are withheld from the viewer are left out. The newest version, and every
     version whose page still changes, has its log.
     """
-    participations = Participant.objects.select_related("tournament")
-    participations = participations.exclude(tournament__in=withheld_from(viewer)).order_by("-tournament__edition")
+    participations = Participant.objects.exclude(tournament__in=withheld_from(viewer))
+    is_over = Case(When(tournament__state=TournamentState.RUNNING, then=0), default=1)
+    newest_places = participations.select_related("tournament").order_by(is_over, "-tournament__edition")[:PLACES_SHOWN]
+    own = participations.filter(submission=OuterRef("pk")).order_by().values("submission")
     submissions = versions_visible(submissions_with_phases(agent).select_related("rating"), viewer)
-    ordered = submissions.prefetch_related(
-        Prefetch("participations", participations.order_by("-tournament__edition"))
-    ).order_by("-number")
+    ordered = (
+        submissions.prefetch_related(Prefetch("participations", newest_places, to_attr="latest_places"))
+        .annotate(place_count=Coalesce(Subquery(own.values(count=Count("pk"))), 0))
+        .order_by("-number")
+    )
     rows = list(ordered[offset : None if limit is None else offset + limit])
     newest = rows[0] if rows and not offset else None
-    sizes = _sizes({place.tournament_id for row in rows for place in row.participations.all()})
+    sizes = _sizes({place.tournament_id for row in rows for place in _places(row)})
     phases = phases_of(rows, is_publishing=is_publishing)
     if agent.environment.is_scored:
         return [_scored_version(row, shown, is_newest=row is newest) for row, shown in zip(rows, phases, strict=True)]
@@ -217,14 +227,13 @@ def version_list(
             status=status_of(row),
             phases=shown,
             log=open_log(row) if is_moving(row) or row is newest else None,
-            places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in row.participations.all()),
+            places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in _places(row)),
+            place_count=row.place_count,
             is_moving=is_moving(row) or lineups[row.pk].is_tested,
             lineup=lineups[row.pk],
             fault=validation_fault(validation_of(row)) if row is newest and can_see_source else None,
             run=runs.get(row.pk),
-            outlook=""
-            if row != latest
-            else outlook or ("" if row.participations.all() else edition_outlook(agent.environment)),
+            outlook="" if row != latest else outlook or ("" if row.place_count else edition_outlook(agent.environment)),
         )
         for row, shown in zip(rows, phases, strict=True)
     ]
@@ -257,7 +266,7 @@ def _first_run(row: Submission) -> FirstRun | None:
     """Return the running tournament in which a version plays for its first rank; None with a rank or without one."""
     if _has_rank(row):
         return None
-    for participant in row.participations.all():
+    for participant in _places(row):
         if participant.withdrawn_at is None and participant.tournament.state == TournamentState.RUNNING:
             progress = participant_progress(participant)
             return FirstRun(participant.tournament, progress.succeeded + progress.void, progress.total)
@@ -288,6 +297,12 @@ def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bo
         rank=board_rank(evaluation) if evaluation is not None and evaluation.is_current else None,
         practice=tuple(practice),
     )
+
+
+def _places(row: Submission) -> list[Participant]:
+    """Return the places that `version_list` has read, the newest first."""
+    read: list[Participant] = vars(row)["latest_places"]
+    return sorted(read, key=lambda place: -place.tournament.edition)
 
 
 def _sizes(tournament_ids: set[int]) -> dict[int, int]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 
 from core.cache.answers import cached
+from core.duels.latest import newest_duel
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
@@ -73,13 +74,13 @@ def agent_shown(slug: str, name: str) -> Shown | None:
         return None
     versions = Submission.objects.filter(agent=row["id"])
     played = Duel.objects.filter(Q(player_1__in=versions) | Q(player_2__in=versions))
-    latest = played.order_by("-pk").values_list("pk", "state").first()
     sat = Sitting.objects.filter(submission__in=versions).aggregate(newest=Max("pk"), ended=Max("ended_at"))
     is_moving = (
         versions.filter(Exists(_open(Build)) | Exists(_open(Validation)) | Exists(_open(Evaluation))).exists()
         or played.filter(state__in=OPEN).exists()
     )
-    return _both(around, {"agent": row, "duel": latest, "sat": sat}, is_moving=is_moving)
+    facts = {"agent": row, "duel": newest_duel(versions), "sat": sat, "open": is_moving}
+    return _both(around, facts, is_moving=is_moving)
 
 
 def user_shown(username: str) -> Shown | None:

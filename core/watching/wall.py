@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
+from core.duels.latest import NOT_STRUCK
 from core.jobs.states import OPEN
 from core.models import LADDER, Audience, Duel, JobState, Participant, Tournament, TournamentState
 from core.watching.services import why_not_live
@@ -81,7 +82,7 @@ def _public() -> QuerySet[Duel]:
 
 
 def _results() -> list[Duel]:
-    rows = _public().filter(state=JobState.SUCCEEDED, void=None)
+    rows = _public().filter(NOT_STRUCK, state=JobState.SUCCEEDED)
     rows = rows.select_related("player_1__agent__environment", "player_2__agent")
     figures = ("outcome", "player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "draws", "ended_at")
     return list(rows.only(*figures, *NAMED).order_by("-ended_at", "-pk")[:MOST_RESULTS])

@@ -16,11 +16,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from core.errors import Refused
+from core.listing import Counted
 from core.models import Job, User
 from core.people.rights import SUPERUSER, may
 from core.people.second_factor import second_factor_lost
 from web.organise.editors import EDITORS, Editor
 from web.organise.job_sheets import job_address
+from web.organise.sheet import has_word
 from web.organise.sheets import BY_KIND
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ class Rows(ModelAdmin):
 
     actions = None
     list_per_page = 50
+    paginator = Counted
+    show_full_result_count = False
 
     @property
     def editor(self) -> Editor | None:
@@ -42,6 +46,13 @@ class Rows(ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer(*(self.exclude or ()))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        for word in search_term.split():
+            queryset = queryset.filter(has_word(self.model, self.search_fields, word))
+        return queryset, False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup.partition("__")[0] not in (self.exclude or ()) and super().lookup_allowed(lookup, value, request)

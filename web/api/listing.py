@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.utils.text import get_text_list
 from django_filters import rest_framework as filters
@@ -14,31 +14,50 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.filters import OrderingFilter
 from rest_framework.pagination import PageNumberPagination
 from rest_framework.request import Request
+from rest_framework.utils.urls import remove_query_param, replace_query_param
+
+from core.listing import Counted
 
 if TYPE_CHECKING:
     # At run time this import would be circular: views load these classes by the settings.
     from rest_framework.views import APIView
 
 MAX_ROW_ID = 2**63 - 1
-OF_EVERY_LIST = ("page", "page_size", "ordering", "format")
+MOST_SKIPPED = 10_000
+"""How many rows come before a page at most: PostgreSQL would read all that it skips."""
+AFTER = "after"
+OF_EVERY_LIST = ("page", "page_size", AFTER, "ordering", "format")
 """The parameters that every list takes."""
+TOO_DEEP = f"At most {MOST_SKIPPED} rows may come before a page. Follow `next`, or use ?{AFTER}=ID, or a filter."
 
 
-class Leaf(Paginator):  # type: ignore[type-arg]  # at run time it takes no argument
+class Leaf(Counted):
     """Reads the keys of a page first and then these rows, because the joins of a row are expensive.
 
     In a single query PostgreSQL would join eight tables for all rows, also for those outside the page.
     """
 
     def page(self, number: int | str) -> Page[Any]:
-        found = super().page(number)
+        number = self.validate_number(number)
+        begin = (number - 1) * self.per_page
+        if begin > MOST_SKIPPED:
+            raise ValidationError({"page": [TOO_DEEP]})
+        return Page(self.rows(begin, begin + self.per_page), number, self)
+
+    def rows(self, begin: int, end: int) -> list[Any]:
+        """Return the rows from one place to another, counted from 0."""
         if not isinstance(self.object_list, QuerySet):
-            return found
-        begin = (found.number - 1) * self.per_page
-        keys = list(self.object_list.values_list("pk", flat=True)[begin : begin + self.per_page])
+            return list(self.object_list[begin:end])
+        keys = list(self.object_list.values_list("pk", flat=True)[begin:end])
         rows = self.object_list.in_bulk(keys)
         # A row that was deleted between the two queries is left out.
-        return Page([rows[key] for key in keys if key in rows], found.number, self)
+        return [rows[key] for key in keys if key in rows]
+
+
+def _sign(rows: Any) -> str:
+    """Return how a list is ordered by its ids: "-" for the newest first, "+" for the oldest, "" for another order."""
+    order = rows.query.order_by if isinstance(rows, QuerySet) else ()
+    return {"-pk": "-", "pk": "+"}.get(str(order[0]), "") if len(order) == 1 else ""
 
 
 class Pages(PageNumberPagination):
@@ -49,7 +68,49 @@ class Pages(PageNumberPagination):
     max_page_size = 100
     page_size_query_param = "page_size"
     page_size_query_description = f"Rows per page, at most {max_page_size}."
-    page_query_description = "Number of the page, from 1."
+    page_query_description = f"Number of the page, from 1; {MOST_SKIPPED} rows may come before it."
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        """Return the rows of a page; with ?after=ID, those after this row in a list in the order of its ids."""
+        after = request.query_params.get(AFTER)
+        self.sign = _sign(queryset)
+        self.has_more: bool | None = None
+        if after is None:
+            return super().paginate_queryset(queryset, request, view)
+        if not self.sign or not (after.isascii() and after.isdigit() and int(after[:20]) <= MAX_ROW_ID):
+            raise ValidationError({AFTER: ["The id of a row, in a list in the order of its ids."]})
+        size = self.get_page_size(request)
+        rows = queryset.filter(**{"pk__lt" if self.sign == "-" else "pk__gt": int(after)})
+        found = Leaf(rows, size).rows(0, size + 1)
+        self.request, self.has_more = request, len(found) > size
+        self.page = Page(found[:size], 1, Leaf(queryset, size))
+        return list(self.page)
+
+    def get_next_link(self) -> str | None:
+        """Return the address of the next page; where too many rows come before it, by the last id of this one."""
+        assert self.page is not None
+        deep = self.page.number * self.page.paginator.per_page > MOST_SKIPPED
+        if self.has_more is None and not (self.sign and deep and self.page.has_next()):
+            return None if deep else super().get_next_link()
+        if self.has_more is False:
+            return None
+        assert self.request is not None
+        url = remove_query_param(self.request.build_absolute_uri(), self.page_query_param)
+        return str(replace_query_param(url, AFTER, list(self.page)[-1].pk))
+
+    def get_previous_link(self) -> str | None:
+        """Return the address of the page before; a page by an id has none."""
+        return super().get_previous_link() if self.has_more is None else None
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        after = {
+            "name": AFTER,
+            "required": False,
+            "in": "query",
+            "description": "Instead of a page: the rows after the one with this id, in a list in the order of its ids.",
+            "schema": {"type": "integer"},
+        }
+        return [*super().get_schema_operation_parameters(view), after]
 
     def get_page_size(self, request: Request) -> int:
         asked = request.query_params.get(self.page_size_query_param)

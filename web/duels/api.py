@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -16,7 +16,7 @@ from arena_kit.environment.records import MatchRecord
 from core.duels.selectors import match_get, records_open
 from core.duels.traces import match_trace
 from core.listing import duel_rows
-from core.models import Duel, DuelOutcome, JobState, RecheckVerdict
+from core.models import Duel, DuelOutcome, JobState, RecheckVerdict, Submission
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, withheld_from
 from web.api.base import Listed, Shown
@@ -86,9 +86,9 @@ class DuelFilter(filters.FilterSet):
         fields = ["tournament", "environment", "state", "outcome"]
 
     def of_agent(self, rows: QuerySet[Duel], name: str, value: int) -> QuerySet[Duel]:
-        # Two queries that each use an index: a condition on either of two columns could use neither.
-        first, second = (Duel.objects.filter(**{f"{player}__agent": value}) for player in ("player_1", "player_2"))
-        return rows.filter(pk__in=first.order_by().values("pk").union(second.order_by().values("pk")))
+        # The keys first: with a subquery on either side PostgreSQL would read all duels.
+        versions = list(Submission.objects.filter(agent=value).values_list("pk", flat=True))
+        return rows.filter(Q(player_1__in=versions) | Q(player_2__in=versions))
 
 
 class DuelList(Listed[Duel]):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.core.paginator import Paginator
-from django.db.models import Case, Count, Q, Value, When
+from django.db.models import Case, Count, OuterRef, Q, Subquery, Value, When
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from core.evaluations.episodes import spec_or_none
-from core.models import Environment
+from core.models import Agent, Environment, Tournament
 from web.site.organisers import organisers
 from web.site.requests import page_number
 
@@ -18,9 +19,8 @@ A_PAGE = 50
 @organisers("core.view_environment")
 def environments(request: HttpRequest) -> HttpResponse:
     """Show the environments: those that are not available first, with the reason."""
-    rows = Environment.objects.annotate(
-        agent_count=Count("agents", distinct=True), tournament_count=Count("tournaments", distinct=True)
-    )
+    # Each counted by itself: joined, they would be as many rows as their product.
+    rows = Environment.objects.annotate(agent_count=_count(Agent), tournament_count=_count(Tournament))
     missing = Case(When(Q(is_active=True) & ~Q(unavailable_because=""), then=Value(0)), default=Value(1))
     shown = Paginator(rows.order_by(missing, "name"), A_PAGE).get_page(page_number(request.GET))
     context = {
@@ -29,6 +29,12 @@ def environments(request: HttpRequest) -> HttpResponse:
         "rows": [(row, _openings(row)) for row in shown.object_list],
     }
     return render(request, "web/organise/environments.html", context)
+
+
+def _count(model: type[Agent | Tournament]) -> Coalesce:
+    """Return the number of rows of an environment, for a query of environments."""
+    rows = model._default_manager.filter(environment=OuterRef("pk")).order_by().values("environment")
+    return Coalesce(Subquery(rows.values(count=Count("pk"))), 0)
 
 
 def _openings(row: Environment) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Model, Q, QuerySet
 
+from core.models import Submission, Tournament
 from core.submissions.named import public_id_of
 from web.organise.action import OrganiserAction
 from web.organise.actions.registry import KINDS
@@ -89,18 +90,27 @@ class Sheet:
         if self.kind in KINDS:
             rows = rows.select_related(*KINDS[self.kind].related)
         for word in words.split():
-            rows = rows.filter(self._has(word))
+            rows = rows.filter(has_word(self.model, self.search, word))
         _, condition = self.shown.get(show) or next(iter(self.shown.values()))
         if slug and self.environment:
             rows = rows.filter(**{f"{self.environment}__slug": slug})
         return rows.filter(condition).order_by(*self.order)
 
-    def _has(self, word: str) -> Q:
-        """Match rows that a word finds."""
-        found = Q(pk__in=())
-        for lookup in self.search:
-            mark, path = (lookup[0], lookup[1:]) if lookup[0] in "#@=" else ("", lookup)
-            value = {"#": whole_number, "@": public_id_of}.get(mark, str)(word)
-            if value is not None:
-                found |= Q(**{path if mark in ("#", "@") else f"{path}__{'iexact' if mark else 'icontains'}": value})
-        return found
+
+def has_word(model: type[Model], search: Sequence[str], word: str) -> Q:
+    """Match rows that a word finds. search: as in `Sheet`. The versions and tournaments that it finds are read first,
+    as PostgreSQL would otherwise look at every row of the model."""
+    found = Q(pk__in=())
+    for lookup in search:
+        mark, path = (lookup[0], lookup[1:]) if lookup[0] in "#@=" else ("", lookup)
+        value = {"#": whole_number, "@": public_id_of}.get(mark, str)(word)
+        if value is None:
+            continue
+        asked: dict[str, Any] = {path if mark in ("#", "@") else f"{path}__{'iexact' if mark else 'icontains'}": value}
+        first = path.partition("__")[0]
+        related = None if first == path else model._meta.get_field(first).related_model
+        if related in (Submission, Tournament):
+            keys = related._default_manager.filter(**{name.partition("__")[2]: one for name, one in asked.items()})
+            asked = {f"{first}__in": list(keys.values_list("pk", flat=True))}
+        found |= Q(**asked)
+    return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import wait_of
+from core.listing import Counted
 from core.models import Environment
 from core.people.rights import may
 from core.submissions.visibility import job_log_visible
@@ -39,7 +39,7 @@ def rows(request: HttpRequest, kind: str) -> HttpResponse:
     check(request, sheet.right)
     query, slug = (request.GET.get(name, "").replace("\0", "")[:100] for name in ("q", "environment"))
     show = request.GET.get("show", "")
-    page = Paginator(sheet.rows(query, show, slug), A_PAGE).get_page(page_number(request.GET))
+    page = Counted(sheet.rows(query, show, slug), A_PAGE).get_page(page_number(request.GET))
     editor = EDITORS.get(kind)
     context = {
         "tab": sheet.tab,

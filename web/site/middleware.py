@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
+from csp.constants import HEADER as POLICY
+from csp.utils import build_policy
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -65,12 +67,16 @@ class SitePages:
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
+        # Made once: no page has a policy with a nonce, and the middleware of django-csp makes it for each answer.
+        self.headers = {**HEADERS, POLICY: build_policy()}
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         is_plain = settings.SECURE_SSL_REDIRECT and not request.is_secure() and request.path_info.startswith("/api/")
         response = JsonResponse({"detail": self.PLAIN}, status=403) if is_plain else self.get_response(request)
-        for name, value in HEADERS.items():
-            response.headers.setdefault(name, value)
+        for name, value in self.headers.items():
+            # Django's own page of an error has a script in it.
+            if not (settings.DEBUG and name == POLICY and response.status_code in (404, 500)):
+                response.headers.setdefault(name, value)
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
         if isinstance(getattr(request, "user", None), User):
             response.headers.setdefault("Cache-Control", "private, no-store")
@@ -104,23 +110,8 @@ class SitePages:
 
 
 class Sessions:
-    """Middleware that notes the use of sessions, and ends those that organisers have left open."""
-
-    def __init__(self, get_response: Next) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
-
-    def process_view(self, request: HttpRequest, *_: Any) -> None:
-        # A page that renews a part of itself is not in use.
-        if isinstance(request.user, User) and "HX-Request" not in request.headers:
-            session_use(request, now=timezone.now())
-
-
-class SecondFactorRequired:
-    """Middleware that lets sessions that lack their account's second factor reach only the pages to show it or set it
-    up."""
+    """Middleware that notes the use of sessions, ends those that organisers have left open, and lets sessions that lack
+    their account's second factor reach only the pages to show it or set it up."""
 
     ALWAYS = frozenset({"account_login", "account_logout", "admin:logout"})
     TO_SHOW = frozenset({"mfa_reauthenticate", "mfa_reauthenticate_webauthn"})
@@ -134,7 +125,12 @@ class SecondFactorRequired:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
-        if not isinstance(request.user, User) or not second_factor_missing(request):
+        if not isinstance(request.user, User):
+            return None
+        # A page that renews a part of itself is not in use.
+        if "HX-Request" not in request.headers:
+            session_use(request, now=timezone.now())
+        if not second_factor_missing(request):
             return None
         has_one = has_second_factor(request.user)
         address = request.resolver_match.view_name if request.resolver_match else ""

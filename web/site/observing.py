@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+import secrets
 import time
-import uuid
 from collections.abc import Callable
 from contextlib import nullcontext
 
@@ -97,7 +97,7 @@ def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) 
 def _id(request: HttpRequest) -> str:
     given = request.headers.get(HEADER, "")
     is_trusted = settings.REST_FRAMEWORK["NUM_PROXIES"] > 0 and GOOD_ID.fullmatch(given)
-    return given if is_trusted else uuid.uuid4().hex
+    return given if is_trusted else secrets.token_hex(16)
 
 
 def _handler(request: HttpRequest) -> str:

@@ -1,6 +1,6 @@
 """Who may see the organisers' pages: active staff with the right that a page needs, as in the admin.
 
-The middleware `SecondFactorRequired` has asked for the second factor before any view runs.
+The middleware `Sessions` has asked for the second factor before any view runs.
 """
 
 from __future__ import annotations

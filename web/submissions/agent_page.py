@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -35,24 +36,26 @@ def agent_page(
     viewer = viewer_of(request)
     if row.owner_id != viewer.pk and not agents_visible(Agent.objects.filter(pk=row.pk), viewer).exists():
         raise Http404("There is no such agent in this environment.")
-    state = _state(row, viewer)
+    # One moment for all: the stamp changes with the time, too, and no part of the page does within it.
+    now = timezone.now()
+    state = _state(row, viewer, now)
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == state[-1].stamp:
         return HttpResponse(status=204)
     context: dict[str, Any] = {}
     for _ in range(MOST_TIMES):
         place, last, progress = state
         context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
-        if not progress.is_moving or (state := _state(row, viewer))[-1].stamp == progress.stamp:
+        if not progress.is_moving or (state := _state(row, viewer, now))[-1].stamp == progress.stamp:
             break
     if context["takes_versions"]:
         context["quotas"] = upload_quotas(row.owner, row.environment, form)
     return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
 
 
-def _state(row: Agent, viewer: Viewer) -> tuple[Place, list[LastDuel], Progress]:
+def _state(row: Agent, viewer: Viewer, now: datetime) -> tuple[Place, list[LastDuel], Progress]:
     """Return what the page shows first, and how far all is."""
     is_scored = row.environment.is_scored
     place = place_of(row, None if is_scored else active_version(row))
     last = [] if is_scored else last_duels(row, viewer)
     rating = place.rating.value if place.rating is not None else None
-    return place, last, agent_progress(row, place.playing, place.rank, last, now=timezone.now(), rating=rating)
+    return place, last, agent_progress(row, place.playing, place.rank, last, now=now, rating=rating)

@@ -42,13 +42,13 @@ def challenge_part(viewer: User | AnonymousUser, agent: Agent, playing: Submissi
     """
     if not isinstance(viewer, User) or agent.environment.is_scored:
         return None
-    quotas = challenge_quotas(viewer, agent.environment)
     if agent.owner_id == viewer.pk:
         obstacle = challenger_obstacle(agent, playing)
         rivals = [] if obstacle else top_rivals(agent)
         testable = [] if version_test_obstacle(agent) else versions_testable(agent)
+        quotas = challenge_quotas(viewer, agent.environment)
         return ChallengePart(obstacle, challenge_list(agent), rivals, [], quotas, testable)
     own = challengers(viewer, agent.environment)
     if not own or playing is None or not is_rated(agent):
         return None
-    return ChallengePart("", [], [], own, quotas)
+    return ChallengePart("", [], [], own, challenge_quotas(viewer, agent.environment))

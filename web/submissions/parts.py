@@ -34,6 +34,8 @@ from web.submissions.resting import RIGHT
 from web.submissions.standing_part import Place, plays_or_not
 
 VERSIONS_A_PAGE = 20
+POINTS = 100
+"""The chart and the table of ratings have about this many points at most."""
 OPPONENTS = 10
 """The record lists this many opponents."""
 
@@ -94,7 +96,7 @@ def _versions(agent: Agent, playing: Submission | None, viewer: Viewer, query: Q
 def _results(agent: Agent, last: list[LastDuel]) -> dict[str, Any]:
     """Return the latest duels by tournament, the record, and the ratings over time with their chart."""
     ratings = edition_ratings(agent) if last else {}
-    history = rating_history(agent)
+    history = rating_history(agent, POINTS)
     return {
         "last": last_groups(last, ratings),
         "record": record_get(agent, most=OPPONENTS),

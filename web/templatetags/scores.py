@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
 from django.template import Context
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from core.models import Job
 from core.submissions.visibility import error_shown
@@ -104,3 +108,37 @@ def share(value: float) -> str:
 def reason(context: Context, job: Job) -> str:
     """Return why a job failed, as far as the viewer may know it; the context has `can_see_source`."""
     return error_shown(job, context["user"], can_see_source=bool(context.get("can_see_source")))
+
+
+NO_RATING = format_html('<td role="cell" class="rating" data-label="Rating"><span class="muted">{}</span></td>', "–")
+RATING = """<td role="cell" class="rating" data-label="Rating"><span
+  class="one-line"><strong>{}</strong> <span
+  class="interval">{}</span>{}</span></td>"""
+WHISKER = """
+        <svg class="whisker" aria-hidden="true"><line class="axis" x1="0" x2="100%" y1="50%" y2="50%"/><line
+          class="span" x1="{}%" x2="{}%" y1="50%" y2="50%"/><circle class="value" cx="{}%" cy="50%"
+          r="4"/></svg>"""
+LIKELY = """
+      <td role="cell" class="likely" data-label="Likely rank">{}</td>"""
+NOT_LIKELY = format_html(LIKELY, format_html('<span class="muted">{}</span>', "–"))
+BEST = """, <span class="muted">{}<span class="sr"> chance to be the</span> best</span>"""
+
+
+@register.filter
+def rating_cell(rating: Any) -> SafeString:
+    """Write a rating with its interval as a cell of a board: a template for each of hundreds takes long."""
+    if not rating:
+        return NO_RATING
+    interval = "fixed" if rating.is_reference else "" if rating.low is None else margin(rating.low, rating.high)
+    at = getattr(rating, "whisker", None)
+    drawn = format_html(WHISKER, at.low, at.high, at.value) if at else ""
+    return format_html(RATING, f"{rating.value:.0f}", interval, drawn)
+
+
+@register.filter
+def likely_cell(rating: Any) -> SafeString:
+    """Write the likely rank as a cell of a board."""
+    if not rating or not rating.best_rank:
+        return NOT_LIKELY
+    best = format_html(BEST, chance(rating.best_chance)) if (rating.best_chance or 0) >= 0.01 else ""
+    return format_html(LIKELY, format_html("{}{}", rank_range(rating.best_rank, rating.worst_rank), best))

@@ -280,7 +280,7 @@ def test_all_environments_are_asked_about_in_as_many_queries_as_one(
     for row in others:
         for _ in range(3):
             factories.build(factories.submission(factories.agent(alice, row)), JobState.QUEUED)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         lists = quota_lists(alice, others, now=datetime.now(UTC))
     assert [[row.used for row in quotas] for _, quotas in lists] == [[3, 3, 12, 3, None]] * 3
 

@@ -371,7 +371,7 @@ def test_the_answer_to_a_page_without_news_costs_a_part_of_it(
     factories.build(factories.submission(agent), JobState.RUNNING)
     client = visit(cast.alice)
     seen = stamp(page(client, agent))
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         assert asked(client, agent, seen).status_code == 204
 
 
@@ -422,5 +422,5 @@ def test_more_versions_and_editions_take_no_more_queries(
         failed(agent)
         factories.tournament([factories.ready(agent), rival], edition=edition)
     client.get("/inbox/")  # the first use of a session is noted
-    with django_assert_max_num_queries(43):
+    with django_assert_max_num_queries(44):
         assert client.get(address(agent)).status_code == 200

@@ -1,0 +1,49 @@
+"""The newest duels of agents, found without reading their older ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+
+from core.models import Duel, LedgerVoid, Submission
+
+SIDES = ("player_1", "player_2")
+NOT_STRUCK = ~Exists(LedgerVoid.objects.filter(duel=OuterRef("pk")))
+"""The condition of duels that count, for queries of few; PostgreSQL estimates that a join with `void=None` is empty."""
+
+
+def latest_of(agents: Iterable[int], shown: QuerySet[Duel], most: int) -> dict[str, Q]:
+    """Return for each side the condition of few duels, among which are the newest `most` of each agent's. One query.
+
+    A version that has played `most` duels on a side shows from which duel on the newest of its agent are. All others
+    have at most as many since then, however long the history is.
+    """
+    since = [_nth(shown, side, most) for side in SIDES]
+    versions, begins = defaultdict[int, list[int]](list), defaultdict[int, int](int)
+    for agent, version, *keys in Submission.objects.filter(agent__in=agents).values_list("agent", "pk", *since):
+        versions[agent].append(version)
+        begins[agent] = max(begins[agent], *(key or 0 for key in keys))
+    return {
+        side: reduce(
+            or_,
+            (Q(**{f"{side}__in": keys}, pk__gte=begins[agent]) for agent, keys in versions.items()),
+            Q(pk__in=()),
+        )
+        for side in SIDES
+    }
+
+
+def newest_duel(versions: QuerySet[Submission]) -> int | None:
+    """Return the key of the newest duel of versions. One query."""
+    keys = versions.values_list(*(_nth(Duel.objects.all(), side, 1) for side in SIDES))
+    return max((key for both in keys for key in both if key is not None), default=None)
+
+
+def _nth(duels: QuerySet[Duel], side: str, number: int) -> Subquery:
+    """Return the key of the newest, second, … of the duels that a version played on a side, for a query of versions."""
+    rows = duels.filter(**{side: OuterRef("pk")}).order_by("-pk")
+    return Subquery(rows.values("pk")[number - 1 : number])
