@@ -51,6 +51,15 @@ def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, gam
     assert [move.action for move in SittingMove.objects.filter(seat=0)] == [3, 2]
 
 
+def test_the_list_of_opponents_keeps_its_buttons_on_a_line(page: Page) -> None:
+    page.goto("/play/")
+    for width in (1280, 600, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        box = page.locator(".game .rows button").bounding_box()
+        assert box is not None
+        assert box["width"] > box["height"], width
+
+
 @pytest.mark.parametrize("game", ["quarto"], indirect=True)
 def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> None:
     page.goto(game)
