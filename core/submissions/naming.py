@@ -45,9 +45,12 @@ def agent_rename(*, agent: Agent, name: str) -> None:
         raise Refused(NAME_TAKEN, field="name") from None
 
 
-def agent_once_named(environment_slug: str, name: str) -> Agent | None:
-    """Return the agent that had a name, in any case."""
-    rows = FormerName.objects.filter(environment__slug=environment_slug, name__iexact=name)
+def agent_once_named(environment_slug: str | None, name: str) -> Agent | None:
+    """Return the agent that had a name, in any case. environment_slug: None for any environment."""
+    # PostgreSQL refuses strings with a null character.
+    rows = FormerName.objects.none() if "\x00" in name else FormerName.objects.filter(name__iexact=name)
+    if environment_slug is not None:
+        rows = rows.filter(environment__slug=environment_slug)
     found = rows.select_related("agent__environment").first()
     return None if found is None else found.agent
 

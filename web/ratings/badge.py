@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import AnonymousUser
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 
 from core.evaluations.board import board_rank
 from core.models import Agent
 from core.ratings.board import standing_of
-from core.submissions.selectors import agent_get
+from web.ratings.parts import agent_shown
 from web.site.numbers import ordinal
 
 CHARACTER = 6.6
@@ -21,10 +20,7 @@ PAD = 10
 @cache_control(public=True, max_age=60)
 def badge(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Draw the badge of an agent."""
-    try:
-        agent = agent_get(slug, name, AnonymousUser())
-    except Agent.DoesNotExist:
-        raise Http404(f"There is no agent {name} in {slug}.") from None
+    agent = agent_shown(slug, name)
     said = _said(agent)
     left, right = (round(2 * PAD + CHARACTER * len(text)) for text in (agent.name, said))
     context = {"agent": agent, "said": said, "left": left, "right": right, "width": left + right}

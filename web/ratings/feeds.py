@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from django.contrib.auth.models import AnonymousUser
 from django.contrib.syndication.views import Feed
 from django.db.models import Model
 from django.http import Http404, HttpRequest
@@ -15,7 +14,7 @@ from django.utils.feedgenerator import Atom1Feed
 from core.editions.happenings import Happening, happenings
 from core.links import absolute, agent_address
 from core.models import Agent, Environment
-from core.submissions.selectors import agent_get
+from web.ratings.parts import agent_shown
 
 if TYPE_CHECKING:
     HappeningFeed = Feed[Happening, Model]
@@ -68,10 +67,7 @@ class AgentFeed(EnvironmentFeed):
     """Results and new versions of an agent, and when it began to lead."""
 
     def get_object(self, request: HttpRequest, *args: object, **kwargs: str) -> Model:
-        try:
-            return agent_get(kwargs["slug"], kwargs["name"], AnonymousUser())
-        except Agent.DoesNotExist:
-            raise Http404(f"There is no agent {kwargs['name']} here.") from None
+        return agent_shown(kwargs["slug"], kwargs["name"])
 
     def link(self, of: Model) -> str:
         assert isinstance(of, Agent)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from core.models import Participant, Rating, RatingPoint, TournamentState
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404
+
+from core.models import Agent, Participant, Rating, RatingPoint, TournamentState
 from core.ratings.history import RatingHistory
+from core.submissions.naming import agent_once_named
+from core.submissions.selectors import agent_get
 from web.site.numbers import short
 from web.site.plots import Axis, Mark, Plot, PlotLine, Span
 from web.site.whiskers import Whisker, whiskers
@@ -34,6 +40,16 @@ class RatingView:
     def is_reference(self) -> bool:
         """Return whether the scale hangs on it."""
         return self.low is not None and self.low == self.high
+
+
+def agent_shown(slug: str, name: str) -> Agent:
+    """Return an agent that strangers see, by a former name too: other sites hold these addresses. Raises Http404."""
+    with suppress(Agent.DoesNotExist):
+        return agent_get(slug, name, AnonymousUser())
+    if (renamed := agent_once_named(slug, name)) is not None:
+        with suppress(Agent.DoesNotExist):
+            return agent_get(slug, renamed.name, AnonymousUser())
+    raise Http404(f"There is no agent {name} in {slug}.")
 
 
 def with_ratings(participants: Iterable[Participant]) -> list[tuple[Participant, RatingView | None]]:

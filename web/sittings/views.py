@@ -27,6 +27,7 @@ from core.sittings.services import (
     sitting_take_back,
 )
 from core.sittings.strength import opponents_rated, opponents_with_levels, rating_spans
+from core.submissions.naming import agent_once_named
 from core.submissions.selectors import agent_get
 from web.site.limits import answer_refused
 from web.site.refusals import explained, said
@@ -73,6 +74,8 @@ def invitation(request: HttpRequest, name: str) -> HttpResponse:
     user = account_of(request)
     found = [(agent, active_version(agent)) for agent in agents_named(name)]
     if not found:
+        if (renamed := agent_once_named(None, name)) is not None:
+            return redirect("web:invitation", renamed.name)
         raise Http404("There is no agent of this name that people could play.")
     spans = rating_spans([agent.environment for agent, _ in found])
     invited = [

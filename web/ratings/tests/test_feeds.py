@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from django.test import Client
 
-from core.models import Environment, JobState, Submission, Tournament
+from core.models import Agent, Environment, JobState, Submission, Tournament
+from core.submissions.naming import agent_rename
 from core.tests import factories
 from core.tests.factories import Cast
 
@@ -68,6 +69,12 @@ def test_a_feed_tells_nothing_of_failed_tries(client: Client, cast: Cast, enviro
     assert titles(client, GAME) == []
     assert client.get("/environments/tic-tac-toe/agents/secret-try/feed.atom").status_code == 404
     assert client.get("/environments/nothing/feed.atom").status_code == 404
+
+
+def test_a_badge_and_a_feed_stay_at_the_address_of_a_former_name(client: Client, cup: Tournament) -> None:
+    agent_rename(agent=Agent.objects.get(name="anna"), name="zoe")
+    assert "zoe" in client.get(ANNA.replace("feed.atom", "badge.svg")).content.decode()
+    assert "zoe is new in Tic-tac-toe" in titles(client, ANNA)
 
 
 def test_pages_name_their_feed(client: Client, cup: Tournament) -> None:

@@ -10,6 +10,7 @@ from core.models import JobState, Opponents, Rating, Sitting, SittingMove, Submi
 from core.sittings.permissions import OPEN_AT_ONCE
 from core.sittings.services import opponents_set
 from core.sittings.strength import LEVELS, level_of
+from core.submissions.naming import agent_rename
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -85,6 +86,12 @@ def test_a_link_for_friends_needs_no_account_and_leads_to_every_game_of_the_name
     assert client.get("/play/nothing/").status_code == 404
     opponents_set(agent=anna.agent, opponents=Opponents.MEMBERS)
     assertContains(client.get("/play/anna/"), "Log in to play against anna")
+
+
+def test_a_link_for_friends_leads_on_when_its_agent_has_another_name(client: Client, anna: Submission) -> None:
+    agent_rename(agent=anna.agent, name="zoe")
+    assert client.get("/play/anna/")["Location"] == "/play/zoe/"
+    assert client.get("/play/anna%00/").status_code == 404
 
 
 def test_the_record_against_people_leaves_out_the_owners_own_matches(client: Client, anna: Submission) -> None:
