@@ -78,12 +78,16 @@ class DuelComparison:
         """Where the joint fit of all results puts the two; empty unless both are ranked."""
         if len(self.ratings) < 2:
             return ""
-        first, second = (f"{one.value:.0f} (95% interval {one.low:.0f} to {one.high:.0f})" for one in self.ratings)
+        first, second = (f"{one.value:.0f} ({_error(one)})" for one in self.ratings)
         return f"By all rated matches together, {self.first} has the rating {first}, {self.second} {second}."
 
     @property
     def names(self) -> tuple[str, str]:
         return str(self.first), str(self.second)
+
+
+def _error(rating: Rating) -> str:
+    return "fixed" if rating.is_reference else f"95% interval {rating.low:.0f} to {rating.high:.0f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,13 @@ def test_duels_between_the_two_are_compared_apart(versions: list[Submission], ed
     assert found.sentence.startswith("ann v2 beats ann v1")
 
 
+def test_a_rating_on_which_the_scale_hangs_has_no_interval(versions: list[Submission]) -> None:
+    factories.rating(versions[1], 1000.0, low=1000.0, high=1000.0)
+    factories.rating(versions[0], 1200.0)
+    first, second = f"{versions[1]} has the rating 1000 (fixed)", f"{versions[0]} 1200 (95% interval 1150 to 1250)"
+    assert compared(versions).ratings_sentence == f"By all rated matches together, {first}, {second}."
+
+
 def test_duels_that_owners_ask_for_do_not_count_against_rivals(
     versions: list[Submission], editions: list[Tournament]
 ) -> None:

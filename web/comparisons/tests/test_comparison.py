@@ -39,6 +39,7 @@ def test_a_page_says_which_of_two_is_better_and_from_what(client: Client, stage:
     assertContains(page, "Against the same opponent no difference is shown yet:")
     assertContains(page, "In the duels between anna v1 and berta v1 no difference is shown yet: anna v1 scored")
     assertContains(page, f'href="/duels/{stage.duel.pk}/"')
+    assertContains(page, " drawn · ")
     assertContains(page, 'value="anna v1"')
     assertContains(page, 'href="/docs/reference/comparisons/"')
     assert client.get("/docs/reference/comparisons/").status_code == 200
