@@ -157,7 +157,7 @@ def test_no_part_of_the_page_contradicts_another_from_the_upload_to_the_last_ran
         expect(page.locator("#standing")).to_contain_text("Chance to be the best")
         expect(page.locator("#standing")).not_to_contain_text("first rank")
         expect(page.locator("#standing")).not_to_contain_text("keeps the place")
-        expect(page.locator("#agent")).to_have_attribute("hx-trigger", re.compile("visibilitychange"))
+        expect(page.locator("#agent")).to_have_attribute("hx-trigger", re.compile("visibilitychange.*every 20s"))
         page.wait_for_timeout(1_200)
         snapshots.extend(page.evaluate("window.seen"))
 
@@ -204,7 +204,6 @@ def test_each_file_that_is_chosen_is_checked(page: Page, owner: User, environmen
     page.goto(PAGE)
     for code, said in (("class Player(:", "player.py does not compile"), (FIRST, "would be accepted")):
         page.locator("#id_code").fill(code)
-        page.locator("#id_code").blur()
         expect(page.locator("#upload .checked")).to_contain_text(said)
 
 
@@ -214,7 +213,7 @@ def test_a_page_at_rest_asks_when_its_reader_comes_back(page: Page, owner: User,
     environment.is_active = False
     environment.save()
     page.goto(PAGE)
-    expect(page.locator("#agent")).to_have_attribute("hx-trigger", re.compile("visibilitychange"))
+    expect(page.locator("#agent")).to_have_attribute("hx-trigger", re.compile("visibilitychange.*every 20s"))
     factories.ready(agent)
     page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     expect(page.locator("#standing")).to_contain_text("Version 2 plays")
