@@ -240,10 +240,10 @@ def test_versions_come_newest_first_with_their_phases_and_ranks(agent: Agent, vi
     versions = response.context["versions"]
     assert [version.submission.number for version in versions] == [2, 1]
     assert [phase.title for phase in versions[0].phases] == ["Build", "Validation"]
-    assert "2 of 2, 0 points" in response.content.decode()
+    assert "2nd of 2, 0 points" in response.content.decode()
     # What was cancelled before any match was played has no places.
     Tournament.objects.update(state=TournamentState.CANCELLED)
-    assert "cancelled, 2 of 2, 0 points" in page(client, agent)
+    assert "cancelled, 2nd of 2, 0 points" in page(client, agent)
     Participant.objects.update(wins=0, losses=0, points=0, rank=1)
     assert "<span>cancelled</span>" in page(client, agent)
 
