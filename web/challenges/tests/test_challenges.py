@@ -54,6 +54,9 @@ def test_an_owner_asks_from_either_agents_page_and_follows_the_report(
     assertContains(part, '<td class="num">85%<br><small class="muted">54% to 96%</small></td>')
     assertNotContains(part, "hx-trigger")
     assertNotContains(part, "<html")
+    why = f'action="/duels/{made.duels.get().pk}/why/1/"'
+    assertNotContains(part, why)
+    assertContains(alice.get(f"/challenges/{made.pk}/"), why)
     assertContains(alice.get(f"{HERE}/agents/anna/"), f'<a href="/challenges/{made.pk}/">v1 against berta v1</a>')
     assertContains(alice.get(f"/duels/{made.duels.get().pk}/"), f'<a href="/challenges/{made.pk}/">challenge</a>')
 
