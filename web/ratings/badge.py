@@ -29,6 +29,8 @@ def badge(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 
 def _said(agent: Agent) -> str:
+    if agent.is_resting:
+        return "hidden"
     if agent.environment.is_scored:
         current = agent.evaluations.filter(is_current=True).first()
         rank = None if current is None else board_rank(current)

@@ -12,6 +12,7 @@ from core.models import Agent, Environment, JobState, Submission, Tournament
 from core.submissions.naming import agent_rename
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.ladders import agent_rest
 
 pytestmark = pytest.mark.django_db
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -75,6 +76,11 @@ def test_a_badge_and_a_feed_stay_at_the_address_of_a_former_name(client: Client,
     agent_rename(agent=Agent.objects.get(name="anna"), name="zoe")
     assert "zoe" in client.get(ANNA.replace("feed.atom", "badge.svg")).content.decode()
     assert "zoe is new in Tic-tac-toe" in titles(client, ANNA)
+
+
+def test_the_badge_of_a_hidden_agent_says_so(client: Client, cup: Tournament) -> None:
+    agent_rest(agent=Agent.objects.get(name="anna"), is_resting=True)
+    assert "hidden" in client.get(ANNA.replace("feed.atom", "badge.svg")).content.decode()
 
 
 def test_pages_name_their_feed(client: Client, cup: Tournament) -> None:

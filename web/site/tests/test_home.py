@@ -14,6 +14,7 @@ from pytest_django.fixtures import Settings
 from core.models import Audience, Duel, JobState, TournamentState, User
 from core.tests import applications, factories
 from core.tests.factories import Cast
+from core.tournaments.ladders import agent_rest
 from web.conftest import As
 from web.tests import scored
 
@@ -181,6 +182,13 @@ def test_who_comes_back_finds_own_agents_with_rank_results_and_the_next_one_abov
     stranger = visit(None).get("/").content.decode()
     assert "Let your agents play." in stranger
     assert "Your agents" not in stranger
+
+
+def test_the_home_page_calls_a_hidden_agent_hidden(cast: Cast, visit: As) -> None:
+    row = factories.ready(factories.agent(cast.alice, factories.environment(), "anna"))
+    assert "not rated yet" in told(visit(cast.alice))
+    agent_rest(agent=row.agent, is_resting=True)
+    assert "hidden" in told(visit(cast.alice))
 
 
 def test_the_home_page_says_how_a_rating_moved_since_the_last_visit(cast: Cast, visit: As) -> None:
