@@ -13,8 +13,10 @@ import time
 import warnings
 import zipfile
 import zlib
+from pathlib import Path
 
 from arena_kit.machine.processes import limit
+from arena_kit.upload.zip_safety import Archive
 
 MEMORY_BYTES = 1 << 30
 WARNING_SECONDS = 3
@@ -35,9 +37,8 @@ def main() -> int:
     for name, value in {"FSIZE": 0, "CORE": 0, "AS": MEMORY_BYTES, "CPU": most}.items():
         limit(name, value, for_good=False)
     warnings.simplefilter("ignore")
-    with zipfile.ZipFile(path) as archive:
-        # Finder's zips hold a data file of its own beside each file, with the same ending.
-        names = [name for name in archive.namelist() if name.endswith(".py") and not name.startswith("__MACOSX/")]
+    with Path(path).open("rb") as file, Archive(file, keeps_hidden=False) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".py")]
         for name in names:
             try:
                 source = archive.read(name)
