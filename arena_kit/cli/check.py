@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 the arena would take it, 3 it would be refused or fail, 1 it could not be tried, "
         "2 wrong arguments.",
     )
-    parser.add_argument("player", help="a folder, or a zip")
+    parser.add_argument("player", help="a folder, a zip or a .py file")
     add_environment_options(parser, (spec.slug for spec in all_specs()))
     parser.add_argument("--files-only", action="store_true", help="do not play")
     parser.add_argument("--seed", type=int, default=SELF_SEED, help="seed of the play against itself (default 0)")
@@ -133,7 +133,7 @@ def _warning(found: Finding) -> str:
 def checked_player(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
     """Check files and play. Raises PlatformFault if it could not be tried, BadArgument and ArenaEnvironmentError."""
     try:
-        with archive_of(options.player) as (file, notes):
+        with archive_of(options.player, lambda: spec.seats == 1) as (file, notes):
             if file.seek(0, os.SEEK_END) > MAX_UPLOAD_BYTES:
                 return Checked("files", "upload_too_large", too_large(MAX_UPLOAD_BYTES))
             admitted = archive_admit(file, environment=spec.name, takes_scripts=spec.seats == 1)

@@ -99,12 +99,19 @@ def upload(
     is_checked: bool = True,
     is_quiet: bool = False,
 ) -> Version:
-    """Upload a folder or a zip, and print the notes on it.
+    """Upload a folder, a zip or a .py file, and print the notes on it.
 
     what: a new agent, or the agent that gets a new version, by AGENT_HELP. is_checked: whether the files are checked
     here first. Raises BadArgument, ArchiveRefused, Unpackable and SiteError.
     """
-    with archive_of(player) as (file, notes):
+
+    def takes_scripts() -> bool:
+        if isinstance(what, NewAgent):
+            return client.environment(what.environment).takes_scripts
+        agent = agent_named(client, what)
+        return not isinstance(agent, int) and client.environment(agent.environment).takes_scripts
+
+    with archive_of(player, takes_scripts) as (file, notes):
         for note in notes:
             tell(note)
         if isinstance(what, NewAgent):
