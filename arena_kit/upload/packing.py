@@ -69,7 +69,7 @@ def _players_files(named: dict[str, NamedFile]) -> dict[str, NamedFile]:
         return named
     if len(programs) != 1:
         raise Refused(
-            "Send the file player.py with those that it needs, or a zip of them. Save the code of a notebook as player.py."
+            "Send the file player.py with those that it needs, or a zip of them. Save a notebook's code as player.py."
             if not programs
             else f"Name the file that holds the player player.py; these are {', '.join(programs)}.",
             field="archive",

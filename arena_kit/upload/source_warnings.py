@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from arena_kit.contract import FORMS, OBSERVATION_NAMES
+
 MAX_LINES = 5000
 MAX_WARNINGS = 100
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
@@ -20,8 +22,6 @@ OF_SCRIPTS = frozenset({"gymnasium", "cloudpickle", "farama_notifications", "typ
 OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import"})
 """Codes of warnings about what costs a player time in its duels; a script and files that no player loads have none."""
 PLAYER_METHODS = ("start", "step", "end")
-FORMS = frozenset({"Player", "Agent", "create_agent", "agent", "act", "get_action", "predict"})
-"""Names by which the player server finds a player."""
 RISKY_MODULES = {
     "subprocess": "starting other programs",
     "socket": "a network",
@@ -268,7 +268,13 @@ def _entry_warnings(name: str, tree: ast.Module) -> list[Finding]:
             bound |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
             bound |= {part.name for part in ast.walk(node) if isinstance(part, (ast.FunctionDef, ast.ClassDef))}
             bound |= {part.asname or part.name for part in ast.walk(node) if isinstance(part, ast.alias)}
-    if "*" not in bound and not bound & FORMS:
+    functions = [
+        part for part in ast.walk(tree) if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    ]
+    sees = any(
+        part.arg in OBSERVATION_NAMES for one in functions for part in [*one.args.posonlyargs, *one.args.args][:1]
+    )
+    if "*" not in bound and not bound & {*FORMS} and not sees:
         why = "It defines no player: a class Player, or one of the other forms that the documentation lists."
         return [_finding("no_player", why, name, 1)]
     if player is None or any(not isinstance(base, ast.Name) or base.id != "object" for base in player.bases):
@@ -276,7 +282,8 @@ def _entry_warnings(name: str, tree: ast.Module) -> list[Finding]:
     defined = {part.name for part in player.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))}
     defined |= {part.id for part in ast.walk(player) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     missing = [method for method in PLAYER_METHODS if method not in defined]
-    if not missing or player.decorator_list or player.keywords:
+    # Without them it is a helper of another form.
+    if not missing or player.decorator_list or player.keywords or bound & {*FORMS[1:]} or sees:
         return []
     why = f"The class Player has no method {' and no '.join(missing)}, which every match calls."
     return [_finding("player_methods", why, name, player.lineno)]

@@ -128,7 +128,7 @@ def test_where_scripts_are_not_taken_a_single_program_is_the_player(files: list[
 @pytest.mark.parametrize(
     ("files", "sentence"),
     [
-        (["bot.ipynb"], "Save the code of a notebook as player.py"),
+        (["bot.ipynb"], "Save a notebook's code as player.py"),
         (["weights.bin"], "Send the file player.py"),
         (["a.py", "b.py"], "Name the file that holds the player player.py; these are a.py, b.py."),
     ],
