@@ -15,7 +15,7 @@ from typing import IO
 from tqdm import tqdm
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, run_command, show, tell
+from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, NotInstalled, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install, of_script
 from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of
@@ -43,7 +43,7 @@ MAX_UPLOAD_BYTES = 100 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, play or script.
+    """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, build, play or script.
 
     played: how many matches against itself, or with is_alone episodes.
     """
@@ -99,6 +99,10 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
         trouble = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
         show(options, trouble, f"It could not be tried ({error.code}): {error}")
         return TRY_LATER
+    except NotInstalled as missing:
+        trouble = {"passes": None, "environment": spec.id, "code": "not_installed", "error": str(missing)}
+        show(options, trouble, f"It could not be tried (not_installed): {missing}")
+        return TRY_LATER
     data = {
         "passes": not checked.code,
         "environment": spec.id,
@@ -115,7 +119,7 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
 
 def _text(checked: Checked) -> str:
     if checked.code:
-        words = "Refused" if checked.step == "files" else "It fails"
+        words = "Refused" if checked.step in ("files", "build") else "It fails"
         return "\n".join([f"{words} ({checked.code}): {checked.sentence}", *last_words(checked.code, checked.log)])
     if checked.step == "files":
         return "The files are in order. It was not played."
@@ -131,7 +135,10 @@ def _warning(found: Finding) -> str:
 
 
 def checked_player(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
-    """Check files and play. Raises PlatformFault if it could not be tried, BadArgument and ArenaEnvironmentError."""
+    """Check files and play.
+
+    Raises PlatformFault and NotInstalled if it could not be tried, BadArgument and ArenaEnvironmentError.
+    """
     try:
         with archive_of(options.player, lambda: spec.seats == 1) as (file, notes):
             if file.seek(0, os.SEEK_END) > MAX_UPLOAD_BYTES:
@@ -150,10 +157,16 @@ def checked_player(options: argparse.Namespace, spec: EnvironmentSpec, folder: P
     sandbox = chosen_sandbox(options, folder / "channel")
     sandbox.check()
     image = FOLDER_PREFIX + str(folder / "player")
-    if admitted.report.is_script:
-        packages = install(options.player, of_script(admitted.requirements, options), options)
+    is_script = admitted.report.is_script
+    required = of_script(admitted.requirements, options) if is_script else admitted.requirements
+    try:
+        packages = install(options.player, required, options)
+    except NotInstalled as missing:
+        if not missing.code:
+            raise
+        return Checked("build", missing.code, str(missing), warnings=warnings)
+    if is_script:
         return replace(_run_script(sandbox, image, packages, spec), warnings=warnings)
-    packages = install(options.player, admitted.requirements, options)
     return replace(_play(options, sandbox, image, packages, spec), warnings=warnings)
 
 

@@ -140,13 +140,12 @@ def read_text(file: IO[bytes], name: str, limits: ArchiveLimits = LIMITS) -> str
 
 
 def decoded(data: bytes, name: str) -> str:
-    """Return the text of a file in UTF-8. Raises ArchiveRefused."""
+    """Return the text of a file in UTF-8, or in UTF-16 as PowerShell writes it. Raises ArchiveRefused."""
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-16" if is_utf16 else "utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
-        how = f" PowerShell wrote it as UTF-16. Write it anew, e.g.: pip freeze | Out-File -Encoding utf8 {name}"
-        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        raise ArchiveRefused(f"{name} is not UTF-8 text.{how if is_utf16 else ''}", code="not_utf8") from None
+        raise ArchiveRefused(f"{name} is not UTF-8 text. Save it as UTF-8.", code="not_utf8") from None
 
 
 def _make_folders(root: Path, parts: list[str]) -> Path:

@@ -16,13 +16,13 @@ import zlib
 from pathlib import Path
 
 from arena_kit.machine.processes import limit
-from arena_kit.upload.zip_safety import Archive
+from arena_kit.upload.zip_safety import MOST_MISTAKES, Archive
 
 MEMORY_BYTES = 1 << 30
 WARNING_SECONDS = 3
 """Processor time for finding warnings, after the files have compiled."""
 REFUSED, NOT_READ, DAMAGED = 3, 4, 5
-"""Exit codes: a file does not compile, and the output says which; the files compile, but warnings were not found; a
+"""Exit codes: files do not compile, and the output says which; the files compile, but warnings were not found; a
 file cannot be decompressed, which is found and named where the archive is unpacked."""
 
 
@@ -39,14 +39,17 @@ def main() -> int:
     warnings.simplefilter("ignore")
     with Path(path).open("rb") as file, Archive(file, keeps_hidden=False) as archive:
         names = [name for name in archive.namelist() if name.endswith(".py")]
+        mistakes = []
         for name in names:
             try:
                 source = archive.read(name)
             except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
                 return DAMAGED
             if (wrong := _wrong(name, source)) is not None:
-                sys.stdout.write(json.dumps(wrong))
-                return REFUSED
+                mistakes.append(wrong)
+        if mistakes:
+            sys.stdout.write(json.dumps(mistakes[:MOST_MISTAKES]))
+            return REFUSED
         sys.stdout.write("true\n")
         sys.stdout.flush()
         if wanted:

@@ -34,15 +34,24 @@ _BROKEN = (
 """The exceptions that zipfile raises for damaged entries."""
 
 
-class ArchiveRefused(Exception):
-    """The upload is refused; the message has the reason and what to do.
+class UploadRefused(Exception):
+    """An upload is refused; the message has the reason and what to do, and those of `others`.
 
-    code: typed reason. file, line: where in the archive, if it is about one file or one line of it.
+    sentence: the message about this mistake alone. code: typed reason. file, line: where in the archive, if it is about
+    one file or one line of it. others: further mistakes of the same kind.
     """
 
-    def __init__(self, message: str, *, code: str, file: str = "", line: int | None = None) -> None:
-        super().__init__(message)
-        self.code, self.file, self.line = code, file, line
+    def __init__(self, sentence: str, *, code: str, file: str = "", line: int | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence, self.code, self.file, self.line = sentence, code, file, line
+        self.others: tuple[UploadRefused, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(one.sentence for one in (self, *self.others))
+
+
+class ArchiveRefused(UploadRefused):
+    """The files of an upload are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,8 @@ class ArchiveLimits:
 
 
 LIMITS = ArchiveLimits()
+MOST_MISTAKES = 20
+"""The mistakes of one kind that a refusal names."""
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]|[. ]$')
 _PORTS = (f"{name}{number}" for name in ("COM", "LPT") for number in "123456789\u00b9\u00b2\u00b3")
 _DEVICES = frozenset(("CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", *_PORTS))

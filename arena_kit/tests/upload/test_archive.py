@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.upload.archive import ArchiveReport, decoded, inspect_archive, read_text, unpack_archive
+from arena_kit.upload.archive import ArchiveReport, inspect_archive, read_text, unpack_archive
 from arena_kit.upload.zip_safety import ArchiveLimits, ArchiveRefused, check_portable
 
 PLAYER = b"class Player: ...\n"
@@ -365,10 +365,3 @@ def test_names_that_windows_cannot_hold_are_refused_at_the_upload(name: str) -> 
 
 def test_names_that_every_system_holds_are_taken() -> None:
     check_portable(["player.py", "auxiliary.txt", "console/nullable.py", ".python-version", "a.b/c d.txt", "COM10"])
-
-
-def test_a_file_that_powershell_wrote_gets_a_sentence_that_helps() -> None:
-    with pytest.raises(ArchiveRefused) as refused:
-        decoded("numpy==2.0\n".encode("utf-16"), "requirements.txt")
-    assert refused.value.code == "not_utf8"
-    assert "Out-File -Encoding utf8 requirements.txt" in str(refused.value)

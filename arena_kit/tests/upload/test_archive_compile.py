@@ -91,3 +91,10 @@ def test_files_that_finder_adds_are_no_python() -> None:
     with zipfile.ZipFile(file, "a") as packed:
         packed.writestr("broken.py", b"\0\x05\x16\x07")
     assert "broken.py does not compile" in refusal(file)
+
+
+def test_all_files_that_do_not_compile_are_named_at_once() -> None:
+    with pytest.raises(ArchiveRefused) as caught:
+        check_python_compiles(archive(player="", a="def (:\n", b="x = = 1\n", c="x = 1\n\0"))
+    assert [caught.value.file, *(one.file for one in caught.value.others)] == ["a.py", "b.py", "c.py"]
+    assert "a.py does not compile: line 1: invalid syntax. b.py does not compile" in str(caught.value)
