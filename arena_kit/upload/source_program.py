@@ -19,6 +19,7 @@ from arena_kit.machine.processes import limit
 from arena_kit.upload.zip_safety import MOST_MISTAKES, Archive
 
 MEMORY_BYTES = 1 << 30
+POINTER_BYTES = 1024
 WARNING_SECONDS = 3
 """Processor time for finding warnings, after the files have compiled."""
 REFUSED, NOT_READ, DAMAGED = 3, 4, 5
@@ -54,8 +55,19 @@ def main() -> int:
         sys.stdout.flush()
         if wanted:
             limit("CPU", int(time.process_time()) + WARNING_SECONDS + 1, for_good=False)
-            return _warn({name: archive.read(name) for name in names}, *wanted)
+            pointers = [entry.filename for entry in archive.infolist() if _is_pointer(archive, entry)]
+            return _warn({name: archive.read(name) for name in names}, pointers, *wanted)
     return 0
+
+
+def _is_pointer(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
+    """Return whether a file is what Git keeps in the place of a large one."""
+    if not 50 < entry.file_size < POINTER_BYTES:
+        return False
+    try:
+        return archive.read(entry).startswith(b"version https://git-lfs")
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+        return False
 
 
 def _wrong(name: str, source: bytes) -> tuple[str, int | None, str] | None:
@@ -75,7 +87,7 @@ def _wrong(name: str, source: bytes) -> tuple[str, int | None, str] | None:
     return None
 
 
-def _warn(sources: dict[str, bytes], has_requirements: str, major: str, minor: str) -> int:
+def _warn(sources: dict[str, bytes], pointers: list[str], has_requirements: str, major: str, minor: str) -> int:
     # Late: the files compile first, which needs none of it.
     from arena_kit.upload.source_warnings import warnings_of
 
@@ -83,5 +95,9 @@ def _warn(sources: dict[str, bytes], has_requirements: str, major: str, minor: s
         found = warnings_of(sources, has_requirements=has_requirements == "yes", python=(int(major), int(minor)))
     except (RecursionError, MemoryError, SyntaxError, ValueError):
         return NOT_READ
+    why = "{} is a pointer of Git LFS without the data: run git lfs pull, and pack again."
+    found += [
+        {"code": "lfs_pointer", "message": why.format(name), "file": name, "line": None} for name in pointers[:20]
+    ]
     sys.stdout.write(json.dumps(found))
     return 0

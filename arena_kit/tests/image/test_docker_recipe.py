@@ -80,6 +80,7 @@ def test_an_image_holds_the_files_of_the_submission_and_its_labels_and_none_of_t
     assert log[-1].startswith(f"Built {PREFIX}:s1-b2 in ")
     assert log[:-1] == [
         "Step 1/4: check and unpack the archive",
+        f"Note: {LEFT_OUT[0]}",
         f"Step 2/4: base image {settings.PLAYER_BASE_IMAGE}",
         "Step 3/4: requirements (none)",
         "Step 4/4: image of the submission",

@@ -10,7 +10,6 @@ import math
 import socket
 import struct
 import time
-import traceback
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +18,7 @@ from arena_kit.contract import BadAction, action_of
 from arena_kit.frames import Splitter, pack_data
 
 from . import printing
+from .traces import traced
 
 numpy: Any = None
 """The module NumPy, once `import_numpy` found it. Only the player's process imports it, because it may be a package of
@@ -134,7 +134,7 @@ class Server:
                 self.put_text(INVALID, match, sequence, str(error))
             except Exception as error:
                 sentence = f"{type(error).__name__}: {error}"[:300]
-                self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
+                self.put_text(ERROR, match, sequence, sentence + "\n" + traced(error))
             now = time.monotonic()
             if now - begun > SLOW_SECONDS or now - unsent_since > FLUSH_SECONDS:
                 self.flush()
@@ -166,7 +166,7 @@ class Server:
             self.put_text(INVALID, match, sequence, str(error))
         except Exception as error:
             sentence = f"{type(error).__name__}: {error}"[:300]
-            self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
+            self.put_text(ERROR, match, sequence, sentence + "\n" + traced(error))
 
     def columns(self, payload: bytes) -> tuple[Any, ...]:
         """Return rewards, matches, sequences, counts of valid actions, kinds, valid actions and observations by row.
