@@ -7,9 +7,11 @@ hostile source. It uses the standard library only, so that it starts quickly.
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import sys
 import time
+import tokenize
 import warnings
 import zipfile
 import zlib
@@ -18,6 +20,7 @@ from pathlib import Path
 from arena_kit.machine.processes import limit
 from arena_kit.upload.zip_safety import MOST_MISTAKES, Archive
 
+SCRIPT_ENTRY_POINT = "submission.py"
 MEMORY_BYTES = 1 << 30
 POINTER_BYTES = 1024
 WARNING_SECONDS = 3
@@ -74,6 +77,12 @@ def _wrong(name: str, source: bytes) -> tuple[str, int | None, str] | None:
     """Return file, line and sentence of what is wrong with a file; None if it compiles."""
     if source.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return name, None, f"{name} does not compile: PowerShell wrote it as UTF-16, so save it as UTF-8"
+    if name == SCRIPT_ENTRY_POINT:
+        # Python reads a program's own file more strictly than `compile` does.
+        try:
+            source.decode(tokenize.detect_encoding(io.BytesIO(source).readline)[0])
+        except (UnicodeDecodeError, SyntaxError, LookupError):
+            return name, None, f"{name} does not compile: it is not in UTF-8, so save it as UTF-8"
     try:
         compile(source, name, "exec", dont_inherit=True)
     except SyntaxError as error:
