@@ -27,7 +27,7 @@ from arena_kit.machine.files import temporary_of_user
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.play import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
-from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
+from arena_kit.referee.verdict import FoundFault, Pace, duel_fault, duel_pace, evaluation_fault, evaluation_pace
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Sandbox
 from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
@@ -45,7 +45,7 @@ MAX_UPLOAD_BYTES = 100 * 1024 * 1024
 class Checked:
     """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, build, play or script.
 
-    played: how many matches against itself, or with is_alone episodes.
+    played: how many matches against itself, or with is_alone episodes. pace: how long a whole duel takes like that.
     """
 
     step: str
@@ -55,6 +55,7 @@ class Checked:
     log: str = ""
     warnings: tuple[Finding, ...] = ()
     is_alone: bool = False
+    pace: Pace | None = None
 
     @property
     def passes(self) -> bool:
@@ -111,6 +112,8 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
         "code": checked.code,
         "error": checked.sentence,
         "played": checked.played,
+        "whole_seconds": None if checked.pace is None else round(checked.pace.seconds, 3),
+        "limit_seconds": None if checked.pace is None else checked.pace.limit_seconds,
         "warnings": [asdict(warning) for warning in checked.warnings],
     }
     show(options, data, str(checked))
@@ -126,7 +129,10 @@ def _text(checked: Checked) -> str:
     if checked.step == "script":
         return f"The files are in order, and the script reports a score: {checked.sentence}."
     what = "episodes" if checked.is_alone else "matches against itself"
-    return f"It passes: the files are in order, and it played {checked.played} {what} without a fault."
+    passed = f"It passes: the files are in order, and it played {checked.played} {what} without a fault."
+    if checked.pace is None:
+        return passed
+    return f"{passed}\n{'Warning: ' if checked.pace.is_cut else ''}{checked.pace.sentence}"
 
 
 def _warning(found: Finding) -> str:
@@ -209,7 +215,9 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
                 trial_until=until,
             )
             fault = evaluation_fault(evaluation, spec.limits)
-            return replace(_verdict(fault, len(evaluation.record.episodes), evaluation.player_log), is_alone=True)
+            played = len(evaluation.record.episodes)
+            pace = evaluation_pace(evaluation, spec.limits, whole=spec.episodes_per_evaluation)
+            return replace(_verdict(fault, played, evaluation.player_log), is_alone=True, pace=pace)
         duel = run_duel(
             spec,
             launch,
@@ -223,7 +231,9 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
             on_progress=lambda done: _advance(bar, done),
             trial_until=until,
         )
-        return _verdict(duel_fault(duel, spec.limits), len(duel.record.matches), "\n".join(duel.player_logs))
+        played = len(duel.record.matches)
+        pace = duel_pace(duel, spec.limits, planned=count, whole=spec.matches_per_duel)
+        return replace(_verdict(duel_fault(duel, spec.limits), played, "\n".join(duel.player_logs)), pace=pace)
 
 
 def _advance(bar: tqdm, done: int) -> None:  # type: ignore[type-arg]  # tqdm is not a generic type at run time

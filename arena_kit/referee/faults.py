@@ -64,7 +64,7 @@ def sentence(fault: PlayerFault, detail: str = "") -> str:
 
 def time_allowed(move_seconds: float, bank_seconds: float, used: float | None = None) -> str:
     """Return the limits of a player that did not answer in time; used: seconds that its last move took, if known."""
-    took = "" if used is None else f" The last one took {used:.1f} s."
+    took = "" if used is None else f" The last one took {used:.2f} s."
     return f"A move may take {move_seconds:g} s, and all moves together {bank_seconds:g} s beyond that.{took}"
 
 
