@@ -32,7 +32,7 @@ class BadArgument(Exception):
 
 
 class NotInstalled(BadArgument):
-    """What a submission requires is not there. code: typed reason; empty if it was not tried."""
+    """A package that a submission requires is not there. code: typed reason; empty if it was not tried."""
 
     def __init__(self, message: str, *, code: str = "") -> None:
         super().__init__(message)

@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 accepted (with --follow: ready), 3 refused or failed, 1 the network or the site failed "
         "(with --follow: or waiting longer does not help), 2 wrong arguments, 4 log in first.",
     )
-    parser.add_argument("player", help="a folder, or a zip")
+    parser.add_argument("player", help="a folder, a zip or a .py file")
     parser.add_argument("--new-version-of", metavar="AGENT", default="", help=AGENT_HELP)
     parser.add_argument("--environment", metavar="NAME", default="", help="of a new agent")
     parser.add_argument("--name", default="", help="of a new agent")

@@ -331,7 +331,7 @@ NO_WHEELS = {
     "sklearn": "scikit-learn",
     "stable-baselines": "stable-baselines3",
 }
-"""What to write instead of packages that the index has only as sources, or only as empty shells."""
+"""The package to write instead of one that the index has only as sources, or only as an empty shell."""
 SIMILAR = 0.75
 """How alike two names must be for one to be suggested for the other, from 0 to 1."""
 POPULAR = (

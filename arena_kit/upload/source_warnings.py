@@ -51,10 +51,27 @@ READERS = frozenset(
 """Names of functions whose first argument is usually the path of a file to read."""
 STARTERS = frozenset({"Thread", "Timer", "ThreadPoolExecutor", "ProcessPoolExecutor", "Process", "Pool", "ThreadPool"})
 SHARING = frozenset(
-    {"Pool", "Queue", "JoinableQueue", "SimpleQueue", "Lock", "RLock", "Semaphore", "BoundedSemaphore", "Event",
-     "Condition", "Barrier", "Value", "Array", "Manager", "SharedMemory", "ShareableList", "ProcessPoolExecutor"}
-)  # fmt: skip
-"""What of multiprocessing and concurrent.futures works only with shared memory."""
+    {
+        "Pool",
+        "Queue",
+        "JoinableQueue",
+        "SimpleQueue",
+        "Lock",
+        "RLock",
+        "Semaphore",
+        "BoundedSemaphore",
+        "Event",
+        "Condition",
+        "Barrier",
+        "Value",
+        "Array",
+        "Manager",
+        "SharedMemory",
+        "ShareableList",
+        "ProcessPoolExecutor",
+    }
+)
+"""Parts of multiprocessing and concurrent.futures that work only with shared memory."""
 ARENA_CODE = frozenset({"environments", "example_players", "arena_kit"})
 _ABSOLUTE = re.compile(r"(?:/(?!tmp(?:/|\Z)|dev/)\w|[A-Za-z]:[\\/]|~/)")
 Finding = dict[str, Any]

@@ -53,7 +53,7 @@ def unmarked(name: str) -> io.BytesIO:
         (["player.py", "lib/", "lib\\", "lib/a.py"], ["player.py", "lib/a.py"]),
     ],
     ids=ascii,
-)  # fmt: skip
+)
 def test_what_packers_write_is_taken(written: list[str], names: list[str] | None, tmp_path: Path) -> None:
     file = zip_of(
         *((name, NOTE if "._" in name else b"" if name[-1] in "/\\" else PLAYER) for name in written), player=False
@@ -92,10 +92,14 @@ def test_a_name_is_shown_readable() -> None:
 
 @pytest.mark.parametrize(
     "hidden",
-    [("..\\..\\.x/evil", b""), (".git/../../evil", b""), (entry(".link", 0o120777), b"/etc"),
-     (".a/" * 30 + "deep", b"")],
+    [
+        ("..\\..\\.x/evil", b""),
+        (".git/../../evil", b""),
+        (entry(".link", 0o120777), b"/etc"),
+        (".a/" * 30 + "deep", b""),
+    ],
     ids=["backslashes", "dots", "link", "deep"],
-)  # fmt: skip
+)
 def test_a_hidden_file_never_refuses_an_upload_and_leaves_nothing(hidden: tuple[str, bytes], tmp_path: Path) -> None:
     unpack_archive(zip_of(hidden), tmp_path / "player")
     assert [path.name for path in tmp_path.rglob("*")] == ["player", "player.py"]

@@ -126,6 +126,16 @@ def ada(arena: Arena, program: Program, monkeypatch: pytest.MonkeyPatch) -> Clie
     return program(arena.cast.alice)
 
 
+@pytest.mark.parametrize("key", ["files", "archive"])
+@pytest.mark.parametrize("name", ["main.py", "my_bot.py", "submission.py"])
+def test_where_scripts_are_not_taken_a_single_program_is_a_player(
+    ada: Client, arena: Arena, key: str, name: str
+) -> None:
+    source = b"def mine(obs, config):\n    return obs.legalActions[0]\n"
+    said = verdict(ada, environment=arena.stage.environment.slug, **{key: file(name, source)})
+    assert (said["valid"], said["errors"], said["warnings"]) == (True, [], [])
+
+
 @pytest.mark.slow
 def test_files_are_judged_and_nothing_is_stored(ada: Client, arena: Arena) -> None:
     before = Submission.objects.count()

@@ -123,13 +123,21 @@ class Kaggle:
         limits = {**LIMITS, **serving.environment.get("play", {})}
         move_seconds, bank_seconds = limits["move_seconds"], limits["bank_seconds"]
         observation = Struct(
-            step=self._step, remainingOverageTime=max(0.0, bank_seconds - self._over_seconds), mark=self._seat + 1,
-            playerId=self._seat, legalActions=valid, reward=prev_reward, state=state,
-        )  # fmt: skip
+            step=self._step,
+            remainingOverageTime=max(0.0, bank_seconds - self._over_seconds),
+            mark=self._seat + 1,
+            playerId=self._seat,
+            legalActions=valid,
+            reward=prev_reward,
+            state=state,
+        )
         configuration = Struct(
-            actTimeout=move_seconds, timeout=move_seconds, agentTimeout=bank_seconds,
-            episodeSteps=int(limits["max_steps"]), runTimeout=limits["duel_seconds"],
-        )  # fmt: skip
+            actTimeout=move_seconds,
+            timeout=move_seconds,
+            agentTimeout=bank_seconds,
+            episodeSteps=int(limits["max_steps"]),
+            runTimeout=limits["duel_seconds"],
+        )
         if shape := board_of(serving.environment):
             columns, rows, in_a_row = shape
             # Cells are 1 and -1 here; Kaggle's are the marks 1 and 2.
