@@ -154,7 +154,9 @@ def test_files_are_judged_and_nothing_is_stored(ada: Client, arena: Arena) -> No
 
 
 def test_a_script_is_refused_where_scripts_are(ada: Client, arena: Arena) -> None:
-    found = verdict(ada, environment=arena.stage.environment.slug, files=[file("submission.py", b"print(1)\n")])
+    found = verdict(
+        ada, environment=arena.stage.environment.slug, archive=file("a.zip", zip_of("print(1)\n", "submission.py"))
+    )
     assert [error["code"] for error in found["errors"]] == ["script_not_taken"]
 
 
