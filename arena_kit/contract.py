@@ -5,6 +5,7 @@ Servers of players import it too, on every Python from 3.8 on.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 METHODS = ("act", "get_action", "predict")
@@ -14,6 +15,8 @@ OBSERVATION_NAMES = ("obs", "observation", "obs_dict")
 FORMS = ("Player", "create_agent", "Agent", *METHODS, "agent")
 """Names that a file may define for its player."""
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_WHOLE: set[type] = {int}
+"""Types whose values are integers, e.g. those of NumPy: found once, so that a move costs no longer look."""
 
 
 class BadAction(Exception):
@@ -26,14 +29,19 @@ def action_of(value: Any) -> int:
     It may be an integer of any library, or an array, tensor, list or tuple that holds one; booleans and floats are no
     actions, because they are usually slips.
     """
-    action = value if type(value) is int else _only(value)
-    # Also members of an IntEnum.
-    if isinstance(action, bool) or not isinstance(action, int):
-        name = type(action).__name__
-        what = f"{name}: return int(action)" if isinstance(action, float) else name
-        raise BadAction(f"The action must be an integer, not {what}.")
+    if type(value) in _WHOLE:
+        action = int(value)
+    else:
+        action = _only(value)
+        if isinstance(action, bool) or not isinstance(action, int):
+            name = type(action).__name__
+            what = f"{name}: return int(action)" if isinstance(action, float) else name
+            raise BadAction(f"The action must be an integer, not {what}.")
+        if isinstance(value, Integral):
+            _WHOLE.add(type(value))
+        action = int(action)
     if _LEAST <= action <= _MOST:
-        return int(action)
+        return action
     raise BadAction("The action is not a 64-bit integer.")
 
 

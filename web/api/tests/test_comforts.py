@@ -132,7 +132,8 @@ def test_where_scripts_are_not_taken_a_single_program_is_a_player(
     ada: Client, arena: Arena, key: str, name: str
 ) -> None:
     source = b"def mine(obs, config):\n    return obs.legalActions[0]\n"
-    said = verdict(ada, environment=arena.stage.environment.slug, **{key: file(name, source)})
+    form: dict[str, Any] = {key: file(name, source)}
+    said = verdict(ada, environment=arena.stage.environment.slug, **form)
     assert (said["valid"], said["errors"], said["warnings"]) == (True, [], [])
 
 
