@@ -95,28 +95,29 @@ class Pages(PageNumberPagination):
         self.sign = _sign(queryset)
         self.is_after = after is not None
         if after is None:
-            return super().paginate_queryset(queryset, request, view)
+            found: list[Any] | None = super().paginate_queryset(queryset, request, view)
+            self.last_key = vars(self.page.paginator)["last_key"] if self.page is not None else None
+            return found
         if not (self.sign and after.isascii() and after.isdigit() and len(after) < 20 and int(after) <= MAX_ROW_ID):
             raise ValidationError({AFTER: ["The id of a row, in a list in the order of its ids."]})
         size = self.get_page_size(request)
         rows = queryset.filter(**{"pk__lt" if self.sign == "-" else "pk__gt": int(after)})
-        self.request, leaf = request, Leaf(queryset, size)
-        following = Leaf(rows, size)
-        self.page, leaf.last_key = Page(following.rows(0), 1, leaf), following.last_key
+        leaf = Leaf(rows, size)
+        self.request, self.page = request, Page(leaf.rows(0), 1, Leaf(queryset, size))
+        self.last_key = leaf.last_key
         return list(self.page)
 
     def get_next_link(self) -> str | None:
         """Return the address of the next page; where too many rows come before it, by the last id of this one."""
         assert self.page is not None
-        leaf = self.page.paginator
-        deep = self.page.number * leaf.per_page > MOST_SKIPPED
-        if leaf.last_key is None or (deep and not self.sign):
+        deep = self.page.number * self.page.paginator.per_page > MOST_SKIPPED
+        if self.last_key is None or (deep and not self.sign):
             return None
         if not deep and not self.is_after:
             return super().get_next_link()
         assert self.request is not None
         url = remove_query_param(self.request.build_absolute_uri(), self.page_query_param)
-        return str(replace_query_param(url, AFTER, leaf.last_key))
+        return str(replace_query_param(url, AFTER, self.last_key))
 
     def get_previous_link(self) -> str | None:
         """Return the address of the page before; a page by an id has none."""
