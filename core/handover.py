@@ -44,7 +44,7 @@ def post_worker_init(worker: Any) -> None:
 
 def worker_exit(server: Any, worker: Any) -> None:
     """Wait in a process that could not load the site, so that tries take no more than a part of a core."""
-    if worker.booted and not worker.has_loaded:
+    if worker.pid == os.getpid() and worker.booted and not worker.has_loaded:
         time.sleep(PAUSE_SECONDS)
 
 
