@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
+from arena_kit.referee.verdict import PACE, FoundFault, Pace, duel_fault, duel_pace, evaluation_fault, evaluation_pace
 from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
 from core.jobs.lease import Lease
@@ -48,7 +48,9 @@ def _play_itself(validation: Validation, lease: Lease) -> Steps:
     with artifacts_stored(
         job=validation, record=duel.record, player_logs=duel.player_logs, digests=digests
     ) as artifacts:
-        _finish(validation, lease, artifacts, fault)
+        whole = submission.agent.environment.matches_per_duel if opponent is submission else 0
+        pace = duel_pace(duel, limits, planned=validation.match_count, whole=whole)
+        _finish(validation, lease, artifacts, fault, pace)
     moves = sum(sum(match.move_counts) for match in duel.record.matches)
     _count(validation, matches=len(duel.record.matches), moves=moves)
 
@@ -81,7 +83,9 @@ def _practise(validation: Validation, lease: Lease) -> Steps:
             player_1_digest=stored.player_digest,
             record_sha256=stored.record_sha256,
         )
-        _finish(validation, lease, artifacts, fault)
+        whole = submission.agent.environment.episodes_per_evaluation
+        pace = evaluation_pace(played, limits, whole=whole)
+        _finish(validation, lease, artifacts, fault, pace)
     moves = sum(record.length for record in played.record.episodes)
     _count(validation, matches=len(played.record.episodes), moves=moves)
 
@@ -112,8 +116,14 @@ def _played_twice(
     return result, fault
 
 
-def _finish(validation: Validation, lease: Lease, artifacts: DuelArtifacts, fault: FoundFault | None) -> None:
+def _finish(
+    validation: Validation, lease: Lease, artifacts: DuelArtifacts, fault: FoundFault | None, pace: Pace | None
+) -> None:
     if fault is None:
+        if pace is not None:
+            lease.log(pace.sentence)
+            others = [each for each in validation.submission.warnings if not each.startswith(PACE)]
+            validation.submission.warnings = [*others, *([pace.sentence] if pace.is_cut else [])]
         if artifacts.matches_done < validation.match_count:
             lease.log(
                 f"The time limit came after {artifacts.matches_done} of {validation.match_count}: that is enough."

@@ -16,11 +16,12 @@ from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.log_context import bind
 from arena_kit.rollout.building.build import UPLOADS, package_build, package_tag
 from arena_kit.rollout.building.images import Log
-from arena_kit.rollout.packages.package import PackageRefused, package_read
+from arena_kit.rollout.packages.package import LIMITS, PackageRefused, package_read
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.stored import built_as_json, built_of
 from arena_kit.rollout.worlds.world import seeded_tag
+from arena_kit.upload.zip_safety import ArchiveRefused, open_zip
 from arena_kit.zips import zip_bytes
 from core.jobs.artifacts import files_stored
 from core.jobs.lease import Lease
@@ -164,8 +165,8 @@ def _images_here(built: BuiltPackage) -> dict[str, str] | None:
 def _uploads(package: Package) -> dict[str, bytes]:
     """Return the files that agents may upload."""
     try:
-        with package.archive.open("rb") as stored, zipfile.ZipFile(stored) as archive:
+        with package.archive.open("rb") as stored, open_zip(stored, LIMITS) as archive:
             names = [name for name in archive.namelist() if name.startswith(UPLOADS) and not name.endswith("/")]
             return {name.removeprefix(UPLOADS): archive.read(name) for name in names}
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, zipfile.BadZipFile, ArchiveRefused) as error:
         raise PlatformFault(f"The zip of {package} is not stored: {error}", code="store_failed") from None

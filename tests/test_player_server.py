@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from typing import Any
 
 import numpy as np
 import pytest
 
+from arena_kit.contract import BadAction, action_of
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import WIRE_CODES, ActionArraySpec, ArraySpec
 from arena_kit.referee.match import Match
@@ -15,6 +17,22 @@ from arena_kit.referee.wire import Answer, Decoder, Encoder, Kind, Question, hel
 from arena_kit.sandbox.inside.player_server import serving
 
 serving.import_numpy()
+
+
+class Move(enum.IntEnum):
+    DROP = 3
+
+
+class Tensor:
+    """A number as PyTorch holds it."""
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def item(self) -> float:
+        return self._value
+
+
 SPEC = get_spec("tic-tac-toe-v1")
 ENCODER = Encoder(SPEC.observation, SPEC.action_count)
 MATCH = Match(SPEC, ENCODER, number=1, seed=7, seats=(0, 1), bank=1.0)
@@ -122,17 +140,25 @@ def test_player_server_answers_every_question_of_a_frame_in_its_order() -> None:
     assert answering.idle == [player]
 
 
-@pytest.mark.parametrize("value", [3, np.int8(3), np.int64(3), np.uint16(3)])
-def test_integers_of_python_and_numpy_are_actions(value: Any) -> None:
-    assert serving.action_of(value) == 3
+@pytest.mark.parametrize("value", [
+    3, np.int8(3), np.int64(3), np.uint16(3), np.array(3), np.array([3]), np.array([[3]]), [3], (3,), [np.int64(3)],
+    np.array([3], dtype=object), Move.DROP, Tensor(3),
+])  # fmt: skip
+def test_one_integer_of_any_library_is_an_action(value: Any) -> None:
+    action = action_of(value)
+    assert (action, type(action)) == (3, int)
 
 
 @pytest.mark.parametrize(
-    "value", [True, np.True_, 3.0, np.float32(3), "3", None, [3], np.array([3]), np.array(3), 2**63, -(2**63) - 1]
-)
+    "value",
+    [
+        True, np.True_, 3.0, np.float32(3), "3", None, 2**63, -(2**63) - 1, [], [3, 4], (3, None), [[3]], ["3"], [3.0],
+        np.array([]), np.array([3, 4]), np.array(3.0), np.array([True]), np.array("3"), Tensor(3.5), {3}, {"action": 3},
+    ],
+)  # fmt: skip
 def test_everything_else_is_no_action(value: Any) -> None:
-    with pytest.raises(serving.BadAction, match="action"):
-        serving.action_of(value)
+    with pytest.raises(BadAction, match="action"):
+        action_of(value)
 
 
 # --- Actions that are arrays -----------------------------------------------------------------------------
@@ -183,7 +209,7 @@ BAD_ARRAYS: list[tuple[Any, tuple[int, ...], str, str]] = [
 
 @pytest.mark.parametrize(("value", "shape", "wire", "sentence"), BAD_ARRAYS)
 def test_what_is_no_such_array_is_no_action(value: object, shape: tuple[int, ...], wire: str, sentence: str) -> None:
-    with pytest.raises(serving.BadAction, match=sentence):
+    with pytest.raises(BadAction, match=sentence):
         serving.array_of(value, shape, wire)
 
 
@@ -226,7 +252,7 @@ def test_what_is_no_list_of_numbers_is_no_action_where_numpy_is_missing(
 ) -> None:
     monkeypatch.setattr(serving, "numpy", None)
 
-    with pytest.raises(serving.BadAction, match=sentence):
+    with pytest.raises(BadAction, match=sentence):
         serving.array_of(value, (2,), wire)
 
 

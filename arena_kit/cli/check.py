@@ -15,7 +15,7 @@ from typing import IO
 from tqdm import tqdm
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, run_command, show, tell
+from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, NotInstalled, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install, of_script
 from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of
@@ -27,7 +27,7 @@ from arena_kit.machine.files import temporary_of_user
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.play import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
-from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
+from arena_kit.referee.verdict import FoundFault, Pace, duel_fault, duel_pace, evaluation_fault, evaluation_pace
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Sandbox
 from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
@@ -43,9 +43,9 @@ MAX_UPLOAD_BYTES = 100 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, play or script.
+    """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, build, play or script.
 
-    played: how many matches against itself, or with is_alone episodes.
+    played: how many matches against itself, or with is_alone episodes. pace: how long a whole duel takes like that.
     """
 
     step: str
@@ -55,6 +55,7 @@ class Checked:
     log: str = ""
     warnings: tuple[Finding, ...] = ()
     is_alone: bool = False
+    pace: Pace | None = None
 
     @property
     def passes(self) -> bool:
@@ -81,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 the arena would take it, 3 it would be refused or fail, 1 it could not be tried, "
         "2 wrong arguments.",
     )
-    parser.add_argument("player", help="a folder, or a zip")
+    parser.add_argument("player", help="a folder, a zip or a .py file")
     add_environment_options(parser, (spec.slug for spec in all_specs()))
     parser.add_argument("--files-only", action="store_true", help="do not play")
     parser.add_argument("--seed", type=int, default=SELF_SEED, help="seed of the play against itself (default 0)")
@@ -99,6 +100,10 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
         trouble = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
         show(options, trouble, f"It could not be tried ({error.code}): {error}")
         return TRY_LATER
+    except NotInstalled as missing:
+        trouble = {"passes": None, "environment": spec.id, "code": "not_installed", "error": str(missing)}
+        show(options, trouble, f"It could not be tried (not_installed): {missing}")
+        return TRY_LATER
     data = {
         "passes": not checked.code,
         "environment": spec.id,
@@ -107,6 +112,8 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
         "code": checked.code,
         "error": checked.sentence,
         "played": checked.played,
+        "whole_seconds": None if checked.pace is None else round(checked.pace.seconds, 3),
+        "limit_seconds": None if checked.pace is None else checked.pace.limit_seconds,
         "warnings": [asdict(warning) for warning in checked.warnings],
     }
     show(options, data, str(checked))
@@ -115,14 +122,17 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
 
 def _text(checked: Checked) -> str:
     if checked.code:
-        words = "Refused" if checked.step == "files" else "It fails"
+        words = "Refused" if checked.step in ("files", "build") else "It fails"
         return "\n".join([f"{words} ({checked.code}): {checked.sentence}", *last_words(checked.code, checked.log)])
     if checked.step == "files":
         return "The files are in order. It was not played."
     if checked.step == "script":
         return f"The files are in order, and the script reports a score: {checked.sentence}."
     what = "episodes" if checked.is_alone else "matches against itself"
-    return f"It passes: the files are in order, and it played {checked.played} {what} without a fault."
+    passed = f"It passes: the files are in order, and it played {checked.played} {what} without a fault."
+    if checked.pace is None:
+        return passed
+    return f"{passed}\n{'Warning: ' if checked.pace.is_cut else ''}{checked.pace.sentence}"
 
 
 def _warning(found: Finding) -> str:
@@ -131,9 +141,12 @@ def _warning(found: Finding) -> str:
 
 
 def checked_player(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
-    """Check files and play. Raises PlatformFault if it could not be tried, BadArgument and ArenaEnvironmentError."""
+    """Check files and play.
+
+    Raises PlatformFault and NotInstalled if it could not be tried, BadArgument and ArenaEnvironmentError.
+    """
     try:
-        with archive_of(options.player) as (file, notes):
+        with archive_of(options.player, lambda: spec.seats == 1) as (file, notes):
             if file.seek(0, os.SEEK_END) > MAX_UPLOAD_BYTES:
                 return Checked("files", "upload_too_large", too_large(MAX_UPLOAD_BYTES))
             admitted = archive_admit(file, environment=spec.name, takes_scripts=spec.seats == 1)
@@ -150,10 +163,16 @@ def checked_player(options: argparse.Namespace, spec: EnvironmentSpec, folder: P
     sandbox = chosen_sandbox(options, folder / "channel")
     sandbox.check()
     image = FOLDER_PREFIX + str(folder / "player")
-    if admitted.report.is_script:
-        packages = install(options.player, of_script(admitted.requirements, options), options)
+    is_script = admitted.report.is_script
+    required = of_script(admitted.requirements, options) if is_script else admitted.requirements
+    try:
+        packages = install(options.player, required, options)
+    except NotInstalled as missing:
+        if not missing.code:
+            raise
+        return Checked("build", missing.code, str(missing), warnings=warnings)
+    if is_script:
         return replace(_run_script(sandbox, image, packages, spec), warnings=warnings)
-    packages = install(options.player, admitted.requirements, options)
     return replace(_play(options, sandbox, image, packages, spec), warnings=warnings)
 
 
@@ -196,7 +215,9 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
                 trial_until=until,
             )
             fault = evaluation_fault(evaluation, spec.limits)
-            return replace(_verdict(fault, len(evaluation.record.episodes), evaluation.player_log), is_alone=True)
+            played = len(evaluation.record.episodes)
+            pace = evaluation_pace(evaluation, spec.limits, whole=spec.episodes_per_evaluation)
+            return replace(_verdict(fault, played, evaluation.player_log), is_alone=True, pace=pace)
         duel = run_duel(
             spec,
             launch,
@@ -210,7 +231,9 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
             on_progress=lambda done: _advance(bar, done),
             trial_until=until,
         )
-        return _verdict(duel_fault(duel, spec.limits), len(duel.record.matches), "\n".join(duel.player_logs))
+        played = len(duel.record.matches)
+        pace = duel_pace(duel, spec.limits, planned=count, whole=spec.matches_per_duel)
+        return replace(_verdict(duel_fault(duel, spec.limits), played, "\n".join(duel.player_logs)), pace=pace)
 
 
 def _advance(bar: tqdm, done: int) -> None:  # type: ignore[type-arg]  # tqdm is not a generic type at run time

@@ -31,6 +31,14 @@ class BadArgument(Exception):
     """The arguments are wrong. The message is a sentence for the user."""
 
 
+class NotInstalled(BadArgument):
+    """A package that a submission requires is not there. code: typed reason; empty if it was not tried."""
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 def run_command(
     parser: argparse.ArgumentParser, arguments: Sequence[str] | None, action: Callable[[argparse.Namespace, Path], int]
 ) -> int:

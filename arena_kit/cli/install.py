@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
-from arena_kit.cli.common import BadArgument
+from arena_kit.cli.common import NotInstalled
 from arena_kit.cli.needed import PREFIX, check_installed
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.image.local import cache_folder, package_folder
@@ -44,7 +44,7 @@ def install(name: str, required: Requirements, options: argparse.Namespace) -> s
     """Install the requirements of a submission, or reuse what an earlier command installed.
 
     name: what the user calls the submission. Returns what `Launch.packages` takes. With `--no-install` it only checks.
-    Raises BadArgument if the submission must change and SandboxUnavailable for other trouble.
+    Raises NotInstalled if the submission must change and SandboxUnavailable for other trouble.
     """
     if options.no_install:
         check_installed(name, required, sandbox=options.sandbox, base_image=options.base_image)
@@ -97,7 +97,7 @@ def _failures(name: str, output: deque[str]) -> Iterator[None]:
     try:
         yield
     except BuildFailed as failed:
-        raise BadArgument("\n".join([f"{name}: {failed}", *_last_words(output)])) from None
+        raise NotInstalled("\n".join([f"{name}: {failed}", *_last_words(output)]), code=failed.code) from None
     except BuilderUnavailable as trouble:
         message = "\n".join([f"{name}: {trouble}", *_last_words(output)])
         raise SandboxUnavailable(message, code=trouble.code) from None

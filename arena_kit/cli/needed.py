@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument
+from arena_kit.cli.common import BadArgument, NotInstalled
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.local import installed_here
 from arena_kit.sandbox.base import FOLDER_PREFIX
@@ -34,7 +34,7 @@ def requirements_of(name: str, image: str) -> Requirements:
 
 
 def check_installed(name: str, required: Requirements, *, sandbox: str, base_image: str) -> None:
-    """Raise BadArgument if players would miss any of the requirements."""
+    """Raise NotInstalled if players would miss any of the requirements."""
     if not required.lines:
         return
     if sandbox != "docker":
@@ -48,7 +48,7 @@ def check_installed(name: str, required: Requirements, *, sandbox: str, base_ima
         line if version is None else f"{line} (it has version {version})" for line, version in unmet(required, found)
     ]
     if missing:
-        raise BadArgument(f"{name} requires {', '.join(missing)}, and {where} does not have that. {how}")
+        raise NotInstalled(f"{name} requires {', '.join(missing)}, and {where} does not have that. {how}")
 
 
 def _in_image(image: str) -> Mapping[str, str]:

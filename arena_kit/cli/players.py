@@ -69,18 +69,17 @@ def launch_of(image: str, limits: Limits, *, packages: str, core: int | None = N
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Check a zip, unpack it into a new folder and return the folder. Raises BadArgument."""
+    """Check a zip or a .py file, unpack it into a new folder and return the folder. Raises BadArgument."""
     # Late: Docker's client and the reading of zips take long to load.
+    from arena_kit.cli.archives import Unpackable, archive_of
     from arena_kit.upload.archive import unpack_archive
     from arena_kit.upload.zip_safety import ArchiveRefused
 
     try:
-        with archive.open("rb") as file:
+        with archive_of(str(archive)) as (file, _):
             unpack_archive(file, folder)
-    except ArchiveRefused as refused:
+    except (ArchiveRefused, Unpackable) as refused:
         raise BadArgument(f"{archive}: {refused}") from None
-    except OSError as error:
-        raise BadArgument(f"{archive} cannot be read: {error.strerror}.") from None
     return folder
 
 

@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 accepted (with --follow: ready), 3 refused or failed, 1 the network or the site failed "
         "(with --follow: or waiting longer does not help), 2 wrong arguments, 4 log in first.",
     )
-    parser.add_argument("player", help="a folder, or a zip")
+    parser.add_argument("player", help="a folder, a zip or a .py file")
     parser.add_argument("--new-version-of", metavar="AGENT", default="", help=AGENT_HELP)
     parser.add_argument("--environment", metavar="NAME", default="", help="of a new agent")
     parser.add_argument("--name", default="", help="of a new agent")
@@ -99,12 +99,19 @@ def upload(
     is_checked: bool = True,
     is_quiet: bool = False,
 ) -> Version:
-    """Upload a folder or a zip, and print the notes on it.
+    """Upload a folder, a zip or a .py file, and print the notes on it.
 
     what: a new agent, or the agent that gets a new version, by AGENT_HELP. is_checked: whether the files are checked
     here first. Raises BadArgument, ArchiveRefused, Unpackable and SiteError.
     """
-    with archive_of(player) as (file, notes):
+
+    def takes_scripts() -> bool:
+        if isinstance(what, NewAgent):
+            return client.environment(what.environment).takes_scripts
+        agent = agent_named(client, what)
+        return not isinstance(agent, int) and client.environment(agent.environment).takes_scripts
+
+    with archive_of(player, takes_scripts) as (file, notes):
         for note in notes:
             tell(note)
         if isinstance(what, NewAgent):

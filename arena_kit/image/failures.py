@@ -19,7 +19,7 @@ from arena_kit.image.limits import (
     TOO_LARGE,
     TOO_MANY_FILES,
 )
-from arena_kit.upload.conda_names import likely_wheel
+from arena_kit.upload.conda_names import NO_WHEELS, likely_wheel
 
 KILLED = (137, -9)
 TERMINATED = 143
@@ -74,6 +74,8 @@ class Missing:
             # A name that another package wrote is not a slip of the owner.
             meant = None if self.needed_by else likely_wheel(self.name)
             what = f"Did you mean {meant}?" if meant else "Check the name, or leave it out."
+            if meant and self.name in NO_WHEELS:
+                why, what = f"{self.name} has no wheels. ", f"Write {meant} instead."
             return BuildFailed(f"{shown}: {why}{what}", code="no_wheel")
         python = f"the wanted one needs Python {self.other_python}, and " if self.other_python else ""
         why = f"no version of {self.name} fits; {python}the newest here is {newest}. Ask for an existing version."

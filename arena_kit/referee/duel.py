@@ -316,7 +316,9 @@ class Duel:
     def _run_out_of_time(self, elapsed: float) -> None:
         slower = self._thinking.slower(elapsed, [link.waited_seconds for link in self.links])
         self.notes.add(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
-        self._losses.take_out(slower, PlayerFault.DUEL_TIME)
+        over, count = self.matches.done_in_order_count, self.matches.count
+        detail = f"A duel may take {self._limits.duel_seconds:g} s; {over} of {count} matches were over."
+        self._losses.take_out(slower, PlayerFault.DUEL_TIME, detail)
 
     def _say_goodbye(self, until: float) -> None:
         """Wait for the last `end()` calls. until: the time at which to stop, by the clock."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from arena_kit.older import StrEnum
+from arena_kit.referee.advice import advice
+from arena_kit.referee.tracebacks import own_line, without_folders
 from arena_kit.text import plain_text
 
 
@@ -46,9 +48,9 @@ SENTENCES: dict[PlayerFault, str] = {
     PlayerFault.LEFT: "The person left the board.",
 }
 
-LAST_LINES = 8
+LAST_LINE_CHARACTERS, TAIL_CHARACTERS = 700, 4000
+LAST_LINES = 10
 """A terminal shows this many lines of the end of a player's output, where a traceback has its message."""
-MISSING = re.compile(r"No module named '(\w+)")
 SAYS_LITTLE = (PlayerFault.DID_NOT_START, PlayerFault.START_TIMED_OUT, PlayerFault.DIED)
 
 
@@ -62,7 +64,7 @@ def sentence(fault: PlayerFault, detail: str = "") -> str:
 
 def time_allowed(move_seconds: float, bank_seconds: float, used: float | None = None) -> str:
     """Return the limits of a player that did not answer in time; used: seconds that its last move took, if known."""
-    took = "" if used is None else f" The last one took {used:.1f} s."
+    took = "" if used is None else f" The last one took {used:.2f} s."
     return f"A move may take {move_seconds:g} s, and all moves together {bank_seconds:g} s beyond that.{took}"
 
 
@@ -72,19 +74,34 @@ def first_line(text: str) -> str:
 
 
 def with_output(fault: str, text: str, log: str) -> str:
-    """Return a sentence for the player's owner, with the log's last line where the fault alone says little."""
-    last_line = plain_text(log).strip().rpartition("\n")[2][:300]
+    """Return a sentence for the player's owner: with the log's last line where the fault alone says little, and advice.
+
+    Of an exception it names the line of the player's own files.
+    """
+    said = plain_text(log).strip()
+    last_line = said.rpartition("\n")[2][:LAST_LINE_CHARACTERS]
     if fault in SAYS_LITTLE and last_line and last_line not in text:
         text = f"{text} Its output ends with: {last_line}"
-    missing = MISSING.search(text)
-    return f"{text} If {missing[1]} is a package, add it to requirements.txt." if missing else text
+    if fault == PlayerFault.RAISED and (own := own_line(_first_trace(said))):
+        text = f"{text} ({own.place}{f': {own.code}' if own.code else ''})"
+    explains = fault in (*SAYS_LITTLE, PlayerFault.RAISED)
+    more = advice(f"{said[-TAIL_CHARACTERS:]}\n{text}") if explains else ""
+    return f"{text}{'' if text.endswith('.') else '.'} {more}" if more else text
 
 
 def last_words(fault: str, log: str) -> list[str]:
     """Return the last lines of a player's output for a terminal, where the fault alone says little."""
-    if fault not in SAYS_LITTLE:
+    if fault not in (*SAYS_LITTLE, PlayerFault.RAISED):
         return []
-    return [f"  | {line}" for line in plain_text(log).strip().split("\n")[-LAST_LINES:] if line]
+    text = without_folders(plain_text(log)).strip()
+    lines = (_first_trace(text) if fault == PlayerFault.RAISED else text).strip().split("\n")
+    return [f"  | {line}" for line in lines[-LAST_LINES:] if line]
+
+
+def _first_trace(log: str) -> str:
+    """Return the traceback of the first match that a log has one of; the referee writes them below all output."""
+    found = re.search(r"^\[match \d+\] (.*?)(?=^\[match \d+\] |\Z)", log, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
 
 
 ENVIRONMENT_FAILED = "environment_failed"

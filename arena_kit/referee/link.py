@@ -182,6 +182,13 @@ class PlayerLink:
                     action_count=self._spec.action_count,
                     action=self._spec.action,
                     parallel_matches=self._asked_parallel,
+                    play={
+                        "move_seconds": self._limits.move_seconds,
+                        "bank_seconds": self._limits.bank_seconds,
+                        "duel_seconds": self._limits.duel_seconds,
+                        "max_steps": self._spec.max_steps,
+                        "seats": self._spec.seats,
+                    },
                 )
             )
             while True:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,9 @@ from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch, ScriptLimits, plain_output
 from arena_kit.text import plain_text
 
-MAX_LINE_CHARACTERS = 64 * 1024
-"""Longer lines of output are not read as a score."""
+MAX_LINE_CHARACTERS = 256 * 1024
+"""Longer lines and objects are not read as a score; it is as much as is kept of an output."""
+MAX_OBJECT_LINES, MAX_TRIES = 20_000, 20
 MAX_METRICS = 1000
 MAX_METRIC_NAME_CHARACTERS = 100
 MAX_EPISODES = 2**31 - 1
@@ -87,16 +89,22 @@ def judge(end: ScriptEnd, limits: ScriptLimits) -> ScriptScore | ScriptFailure:
     if end.ending is Ending.OUT_OF_MEMORY:
         size = f"{limits.memory_limit_bytes / (1 << 20):g} MiB"
         return _failure(ScriptFault.OUT_OF_MEMORY, f"The script used more than {size} of memory.", end.log)
-    return read_score(end.log, end.exit_status)
+    found = read_score(end.printed or end.log, end.exit_status)
+    if isinstance(found, ScriptScore) or not end.printed:
+        return found
+    # Some programs log all that they print. A fault is quoted from both outputs in either case.
+    logged = read_score(end.log, end.exit_status)
+    return found if isinstance(logged, ScriptFailure) and found.code is not ScriptFault.NO_SCORE else logged
 
 
 def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure:
     """Return the score in the output of a script that has ended, or why it has no score.
 
-    The score is in the last line that is one JSON object with a finite number as its `score`. Without such a line, the
-    failure says what is wrong with the last line that has a `score` at all. Lines over MAX_LINE_CHARACTERS and objects
-    with a duplicate key are ignored. `metrics` keeps only finite numbers, and `episodes` must be a whole number from 0
-    to MAX_EPISODES. exit_status: as in `subprocess`; None when the script was ended from outside.
+    The score is in the last JSON object with a finite number as its `score` that ends a line; it may begin behind a
+    text such as a progress bar, or go over several lines. Without one, the failure says what is wrong with the last
+    object that has a `score` at all. Objects over MAX_LINE_CHARACTERS and with a duplicate key are ignored. `metrics`
+    keeps only finite numbers, and `episodes` must be a whole number from 0 to MAX_EPISODES. exit_status: as in
+    `subprocess`; None when the script was ended from outside.
     """
     log = plain_output(log)
     if exit_status is None or exit_status < 0:
@@ -104,9 +112,8 @@ def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure
     if exit_status > 0:
         return _failure(ScriptFault.FAILED, f"The script ended with exit status {exit_status}, not 0.", log)
     wrong: tuple[ScriptFault, str] | None = None
-    for line in reversed(log.split("\n")):
-        found = _object(line)
-        if found is None or "score" not in found:
+    for found in _objects(log.split("\n")):
+        if "score" not in found:
             continue
         score = found["score"]
         if isinstance(score, bool) or not isinstance(score, int | float):
@@ -122,6 +129,8 @@ def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure
     if wrong is not None:
         return _failure(*wrong, log)
     sentence = 'The script printed no score: a line such as {"score": 123.4} must be the last one that it prints.'
+    if log.startswith("[") and " bytes cut]" in log[:40]:
+        sentence += " Only the end of its output was kept; print a shorter line."
     return _failure(ScriptFault.NO_SCORE, sentence, log)
 
 
@@ -138,6 +147,10 @@ def _failure(code: ScriptFault, sentence: str, log: str) -> ScriptFailure:
     quote = log.strip()[-QUOTE_CHARACTERS:]
     text = f"{sentence} Its output ends with:\n{quote}" if quote else f"{sentence} It printed nothing."
     return ScriptFailure(code, text[:MAX_ERROR_CHARACTERS])
+
+
+OBJECT = re.compile(r'\{(?=\s*["}])')
+CUT = re.compile(r"\[\d+ bytes cut\]")
 
 
 class _NotAnObject(ValueError):
@@ -159,16 +172,73 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= 300 else float(digits)
 
 
+DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_int=_integer)
+
+
+def _objects(lines: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects that end a line, from the last one on."""
+    tries = 0
+    at = len(lines) - 1
+    while at >= 0:
+        line, begin = lines[at].strip(), at
+        found = _object(line) if line.endswith("}") else _leading(line)
+        if found is None and line == "}" and tries < MAX_TRIES:
+            tries += 1
+            begin, found = _block(lines, at)
+        if found is not None:
+            yield found
+        at = begin - 1
+
+
 def _object(line: str) -> dict[str, Any] | None:
-    """Return the JSON object in a line, or None for any other line. NaN and infinities pass, to be named in errors."""
-    line = line.strip()
-    if len(line) > MAX_LINE_CHARACTERS or not (line.startswith("{") and line.endswith("}")):
+    """Return the JSON object that ends a line, or None. NaN and infinities pass, to be named in errors.
+
+    It is not one within another or within a list, and not in a line whose beginning was cut.
+    """
+    if len(line) > MAX_LINE_CHARACTERS or CUT.match(line):
         return None
+    for tries, found in enumerate(OBJECT.finditer(line)):
+        before = line[: found.start()].rstrip()
+        if tries >= MAX_TRIES:
+            return None
+        if before.endswith((":", ",", "[", "{")) and before[:1] in ("{", "["):
+            continue
+        value = _decoded(line, found.start())
+        if value is not None and value[1] == len(line):
+            return value[0]
+    return None
+
+
+def _leading(line: str) -> dict[str, Any] | None:
+    """Return the JSON object that begins a line on which something else was printed behind it."""
+    if not line.startswith("{") or len(line) > MAX_LINE_CHARACTERS:
+        return None
+    value = _decoded(line, 0)
+    return None if value is None or line[value[1] :].lstrip().startswith((",", "]")) else value[0]
+
+
+def _block(lines: list[str], last: int) -> tuple[int, dict[str, Any] | None]:
+    """Return the first line and the object of one over several lines that ends in a line, as `indent` writes it."""
+    indent = lines[last][: len(lines[last]) - len(lines[last].lstrip())]
+    for first in range(last - 1, max(-1, last - MAX_OBJECT_LINES), -1):
+        if lines[first].startswith(indent) and lines[first][len(indent) :].lstrip() != lines[first][len(indent) :]:
+            continue
+        opened = lines[first].rfind("{")
+        if opened >= 0 and lines[first].rstrip().endswith("{") and not CUT.match(lines[first]):
+            text = "\n".join([lines[first][opened:], *lines[first + 1 : last + 1]]).strip()
+            value = _decoded(text, 0) if len(text) <= MAX_LINE_CHARACTERS else None
+            is_item = first > 0 and lines[first - 1].rstrip().endswith(("[", ","))
+            whole = value is not None and value[1] == len(text) and not is_item
+            return (first, value[0]) if whole and value is not None else (last, None)
+    return last, None
+
+
+def _decoded(text: str, start: int) -> tuple[dict[str, Any], int] | None:
     try:
-        found = json.loads(line, object_pairs_hook=_pairs, parse_int=_integer)
+        found, end = DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return (found, end) if isinstance(found, dict) else None
 
 
 def _number(value: object) -> float | None:

@@ -10,6 +10,8 @@ from arena_kit.environment.spec import Limits
 from arena_kit.referee.faults import PlayerFault, with_output
 from arena_kit.referee.play import PlayedDuel, PlayedEvaluation
 
+PACE = "At this pace"
+"""How each sentence about a pace begins."""
 TIME_FAULTS = (PlayerFault.DUEL_TIME, PlayerFault.EVALUATION_TIME)
 
 
@@ -19,6 +21,61 @@ class FoundFault:
 
     code: str
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a whole duel or evaluation takes at the pace of a validation.
+
+    seconds: wall time of it. limit_seconds: what it may take. what: such as "a duel of 500 matches against itself".
+    """
+
+    what: str
+    seconds: float
+    limit_seconds: float
+
+    @property
+    def is_cut(self) -> bool:
+        """True if it would not be over in time."""
+        return self.seconds > self.limit_seconds
+
+    @property
+    def sentence(self) -> str:
+        """The pace in words, and what to change where it is too slow."""
+        begin = (
+            f"{PACE} {self.what} takes about {_duration(self.seconds)}; the limit is {_duration(self.limit_seconds)}."
+        )
+        if not self.is_cut:
+            return begin
+        times = self.seconds / self.limit_seconds
+        return f"{begin} The slower player forfeits what is not over by then. Think at least {times:.1f} times faster."
+
+
+def duel_pace(duel: PlayedDuel, limits: Limits, *, planned: int, whole: int) -> Pace | None:
+    """Return the pace of a validation of matches; None if none was over.
+
+    planned, whole: matches of the validation and of a duel.
+    """
+    records = duel.record.matches
+    seconds = duel.playing_seconds
+    if len(records) < planned:
+        # Others were under way when the time was up.
+        seconds = sum(sum(record.thinking_seconds) for record in records)
+    return _pace(f"a duel of {whole} matches against itself", seconds, len(records), whole, limits)
+
+
+def evaluation_pace(played: PlayedEvaluation, limits: Limits, *, whole: int) -> Pace | None:
+    """Return the pace of a validation of episodes; None if none was over. whole: episodes of an evaluation."""
+    count = len(played.record.episodes)
+    return _pace(f"an evaluation of {whole} episodes", played.playing_seconds, count, whole, limits)
+
+
+def _pace(what: str, seconds: float, played: int, whole: int, limits: Limits) -> Pace | None:
+    return Pace(what, seconds / played * whole, limits.duel_seconds) if played and whole else None
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:,.0f} s"
 
 
 def first_fault(duel: PlayedDuel, of: Collection[int] = (0, 1)) -> FoundFault | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import chain
 from struct import Struct
@@ -95,8 +95,9 @@ def hello(
     action_count: int,
     action: ActionArraySpec | None = None,
     parallel_matches: int,
+    play: Mapping[str, float] | None = None,
 ) -> bytes:
-    """Return the referee's first frame, HELLO."""
+    """Return the referee's first frame, HELLO. play: the limits of this play, for players that are adapted."""
     actions: dict[str, Any] = {"count": action_count, "wire": _action_wire(action_count)}
     if action is not None:
         actions |= {"wire": action.wire, "dtype": action.dtype, "shape": list(action.shape)}
@@ -112,6 +113,7 @@ def hello(
             },
             "actions": actions,
             "parallel_matches": parallel_matches,
+            **({} if play is None else {"play": dict(play)}),
         },
     )
 

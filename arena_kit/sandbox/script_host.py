@@ -72,7 +72,7 @@ def follow(launch: ScriptLaunch, channel_dir: Path, start: Callable[[Channel], B
 
 def _wait(limits: ScriptLimits, control: Control, box: Box, on_output: OnOutput) -> ScriptEnd:
     """Return how the script ended, according to its supervisor, or to its container when the supervisor is lost."""
-    begun, printed = time.monotonic(), ""
+    begun, printed, score = time.monotonic(), "", ""
     longest = limits.seconds + KILL_SECONDS
     cpu_seconds: float | None = None
 
@@ -85,6 +85,7 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, on_output: OnOutput)
             min(_seconds(message.get("wall_seconds"), time.monotonic() - begun), longest),
             cpu_seconds if cpu_seconds is not None else _seconds(message.get("cpu_seconds"), None),
             plain_output(str(message.get("log", printed)))[: MAX_LOG_BYTES + 64],
+            plain_output(score)[: MAX_LOG_BYTES + 64],
         )
 
     while True:
@@ -94,6 +95,9 @@ def _wait(limits: ScriptLimits, control: Control, box: Box, on_output: OnOutput)
         event = None if message is None else message.get("event")
         if message is not None and event == "printed":
             printed = str(message.get("text"))
+        elif message is not None and event == "score":
+            score = str(message.get("text"))
+            continue
         elif message is not None and event == "ended":
             return end(_ending(message), message)
         elif message is not None:

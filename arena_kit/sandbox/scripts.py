@@ -16,6 +16,8 @@ MAX_LOG_BYTES = 512 << 10
 BEST_EFFORT, IDLE = 2, 3
 """Scheduling classes of ionice(1)."""
 ENVIRONMENT_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}", re.ASCII)
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\ufeff")
+"""Matches what terminals read as colours and movements, and the mark that some editors put before a text."""
 OnOutput = Callable[[str], None]
 """A function called about once a second with the end of the output; an exception that it raises ends the script."""
 
@@ -95,7 +97,8 @@ class ScriptEnd:
 
     exit_status: as in `subprocess`, negative for a signal; None when the script had to be ended. cpu_seconds: CPU time
     of its container, including about a tenth of a second for the supervisor; None when unknown. log: the end of both
-    its outputs as plain text with newlines; begins with `[N bytes cut]` when the beginning is missing.
+    its outputs as plain text with newlines; begins with `[N bytes cut]` when the beginning is missing. printed:
+    the same of standard output alone; empty where it is not known apart.
     """
 
     ending: Ending
@@ -103,8 +106,9 @@ class ScriptEnd:
     wall_seconds: float
     cpu_seconds: float | None
     log: str
+    printed: str = ""
 
 
 def plain_output(printed: str) -> str:
-    """Return output as plain text, in which a carriage return, as progress bars print it, begins a new line."""
-    return plain_text(re.sub("\r\n?", "\n", printed))
+    """Return output as plain text without colours; a carriage return, as progress bars print it, begins a new line."""
+    return plain_text(re.sub("\r\n?", "\n", COLOURS.sub("", printed)))

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from arena_kit import frames
+from arena_kit import contract, frames
 from arena_kit.machine import loopback
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 
@@ -28,7 +28,7 @@ PLAYER_ENVIRONMENT = {
 }
 MODEL_SOCKET = "ARENA_MODEL_SOCKET"
 """The variable that names the socket of the gateway to a language model."""
-SHARED = {"frames": frames, "loopback": loopback}
+SHARED = {"contract": contract, "frames": frames, "loopback": loopback}
 """Modules of the library that servers import, too."""
 FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
 """The range of players' user ids: no distribution gives out 60706 to 61183, and 65534 is avoided because file systems

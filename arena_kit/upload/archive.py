@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -13,15 +11,17 @@ from typing import IO
 from arena_kit.machine import files
 from arena_kit.machine.processes import WINDOWS
 from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT
-from arena_kit.upload.kinds import is_archive, is_compiled, is_unreadable
+from arena_kit.upload.kinds import is_archive, is_compiled, is_unreadable, named, notes_left_out
 from arena_kit.upload.zip_safety import (
     LIMITS,
+    Archive,
     ArchiveLimits,
     ArchiveRefused,
     check_portable,
     check_table,
     content,
     open_zip,
+    printable,
     unpacked_size,
 )
 
@@ -31,7 +31,6 @@ SCRIPT_ENTRY_POINT = "submission.py"
 """An archive with this file and no other entry point is a script, which plays its environment itself."""
 PROGRAMS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
 ENTRY_POINTS = (*PROGRAMS, IMAGE_ENTRY_POINT)
-NOTED_NAMES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,8 @@ class ArchiveReport:
     unpacked_bytes: int
     compiled: tuple[str, ...] = ()
     """Files of compiled Python, which are left out because they could differ from the source that pages show."""
+    left_out: tuple[str, ...] = ()
+    """Hidden files and others that are no part of a submission."""
 
     @property
     def is_script(self) -> bool:
@@ -56,25 +57,20 @@ class ArchiveReport:
     @property
     def notes(self) -> list[str]:
         """Sentences about its files, for the owner and for people who read the source."""
-        notes = []
+        notes = notes_left_out(printable(name) for name in self.left_out)
         if self.compiled:
             notes.append(
-                f"Compiled Python is left out, because the arena runs only sources: {_named(self.compiled)}. "
+                f"Compiled Python is left out, because the arena runs only sources: {named(self.compiled)}. "
                 "If their .py files are missing from the zip, add them."
             )
         if archives := [name for name in self.names if is_archive(name)]:
             notes.append(
-                f"Compiled Python in {_named(archives)} is never loaded, because the arena runs only sources. "
+                f"Compiled Python in {named(archives)} is never loaded, because the arena runs only sources. "
                 "If their .py files are missing there, add them."
             )
         if unreadable := [name for name in self.names if is_unreadable(name)]:
-            notes.append(f"The arena cannot show the source of {_named(unreadable)}.")
+            notes.append(f"The arena cannot show the source of {named(unreadable)}.")
         return notes
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NOTED_NAMES} more" if len(names) > NOTED_NAMES else ""
-    return ", ".join(names[:NOTED_NAMES]) + more
 
 
 def inspect_contents(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveReport:
@@ -98,13 +94,14 @@ def inspect_archive(
     return replace(report, unpacked_bytes=unpacked_size(archive, limits))
 
 
-def _report(archive: zipfile.ZipFile, limits: ArchiveLimits, *, needs_entry_point: bool = True) -> ArchiveReport:
+def _report(archive: Archive, limits: ArchiveLimits, *, needs_entry_point: bool = True) -> ArchiveReport:
     """Check the table of contents and return what it claims."""
     claimed = check_table(archive, limits)
     files = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
     names = tuple(name for name in files if not is_compiled(name))
     entry_point = _entry_point(names) if needs_entry_point else ""
-    return ArchiveReport(entry_point, names, claimed, tuple(name for name in files if is_compiled(name)))
+    compiled = tuple(name for name in files if is_compiled(name))
+    return ArchiveReport(entry_point, names, claimed, compiled, archive.left_out)
 
 
 def unpack_archive(
@@ -143,13 +140,12 @@ def read_text(file: IO[bytes], name: str, limits: ArchiveLimits = LIMITS) -> str
 
 
 def decoded(data: bytes, name: str) -> str:
-    """Return the text of a file in UTF-8. Raises ArchiveRefused."""
+    """Return the text of a file in UTF-8, or in UTF-16 as PowerShell writes it. Raises ArchiveRefused."""
+    is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-16" if is_utf16 else "utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
-        how = f" PowerShell wrote it as UTF-16. Write it anew, e.g.: pip freeze | Out-File -Encoding utf8 {name}"
-        is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        raise ArchiveRefused(f"{name} is not UTF-8 text.{how if is_utf16 else ''}", code="not_utf8") from None
+        raise ArchiveRefused(f"{name} is not UTF-8 text. Save it as UTF-8.", code="not_utf8") from None
 
 
 def _make_folders(root: Path, parts: list[str]) -> Path:
@@ -169,9 +165,9 @@ def _entry_point(names: tuple[str, ...]) -> str:
     for wanted in PROGRAMS:
         for name in sorted(names, key=lambda path: path.count("/")):
             folder, _, last = name.rpartition("/")
-            if last == wanted and not name.startswith("__MACOSX/"):
+            if last == wanted:
                 raise ArchiveRefused(
-                    f"{wanted} must be at the root of the zip; it was found in the folder {folder}. "
+                    f"{wanted} must be at the root of the zip; it was found in the folder {printable(folder)}. "
                     "Pack the content of the folder, not the folder.",
                     code="entry_point_in_folder",
                 )

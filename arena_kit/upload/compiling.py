@@ -65,8 +65,12 @@ def _program(path: str, limits: ArchiveLimits, *wanted: str) -> bytes:
             return b""
         raise ArchiveRefused("Compiling the Python files takes too long.", code="compile_too_slow") from None
     if done.returncode == REFUSED:
-        name, line, sentence = json.loads(done.stdout)
-        raise ArchiveRefused(sentence[:300].strip() + ".", code="does_not_compile", file=name, line=line)
+        first, *others = [
+            ArchiveRefused(sentence[:300].strip() + ".", code="does_not_compile", file=name, line=line)
+            for name, line, sentence in json.loads(done.stdout)
+        ]
+        first.others = tuple(others)
+        raise first
     compiled, _, said = done.stdout.partition(b"\n")
     if done.returncode == DAMAGED:
         return b""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
-from arena_kit.upload.conda_names import OTHER_VERSIONS, WHEELS, is_conda_only
+from arena_kit.upload.conda_names import NO_WHEELS, OTHER_VERSIONS, WHEELS, is_conda_only, is_of_another_system
 
 FROM_BASE_IMAGE = frozenset({"pip", "setuptools", "wheel"})
 PYTHON = "python"
@@ -22,6 +22,10 @@ _LINE = re.compile(r"(?:[\w./-]+::)?(\w[\w.-]*)(.*)", re.ASCII | re.DOTALL)
 _KEY = re.compile(r"""\s*(\w+)\s*=\s*(?:'([^']*)'|"([^"]*)"|([^\s,'"]*))\s*(?:,|\Z)""", re.ASCII)
 _BUILD = re.compile(r"(==?[^=,|<>!~\s]+)=[\w.*]+")
 _SHOWN = 60
+_HASH = re.compile(r"\s--hash[= ]\w+:[0-9a-fA-F]+", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+_LOCAL = re.compile(r"(==\s*[\w.!]+)\+[A-Za-z0-9.]+", re.ASCII)
+"""Matches the local part of a version, which packages of the index never have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ def conda_requirement(item: str) -> CondaRequirement | None:
         return CondaRequirement("")
     if plain in FROM_BASE_IMAGE:
         return CondaRequirement("", f"{shown} is ignored: the arena's base image determines it.")
+    if is_of_another_system(plain):
+        return CondaRequirement("", f"{shown} is left out: players run on Linux, and it is for other systems.")
     if is_conda_only(package):
         return CondaRequirement("", f"{shown} is left out: only conda has it, and wheels bring what they need.")
     note = ""
@@ -58,6 +64,27 @@ def conda_requirement(item: str) -> CondaRequirement | None:
     is_loose = plain in OTHER_VERSIONS and re.fullmatch(r"={1,2}[\w.]+", version)
     version = f"={version.lstrip('=')}" if is_loose else version
     return CondaRequirement(f"{wheel}{pip_version(version)}", note or f"{shown} is installed as the wheel {wheel}.")
+
+
+def pip_requirement(line: str) -> CondaRequirement | None:
+    """Return a line as pip reads it, without its hashes and without what the package index does not have.
+
+    Left out are packages of other systems, and the part of a version that names an index of a project's own, as in
+    torch==2.3.0+cpu. Returns None for no line, e.g. of options alone.
+    """
+    plain, hashes = _HASH.subn("", line)
+    plain = plain.strip()
+    if hashes and not plain:
+        return None
+    found = _NAME.match(plain)
+    name = canonicalize_name(found[0]) if found else ""
+    if is_of_another_system(name) and ";" not in plain:
+        return CondaRequirement("", f"{plain[:_SHOWN]} is left out: players run on Linux, and it is for other systems.")
+    note = f"{name} has no wheels: write {NO_WHEELS[name]} instead." if name in NO_WHEELS else ""
+    shorter = _LOCAL.sub(r"\1", plain)
+    if shorter != plain:
+        note = f"{plain[:_SHOWN]} is read as {shorter[:_SHOWN]}: the package index has no other builds."
+    return CondaRequirement(shorter, note)
 
 
 def parse(item: str) -> tuple[str, str] | None:

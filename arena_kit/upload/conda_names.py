@@ -148,6 +148,7 @@ CONDA_ONLY = frozenset(
         "libcups",
         "libcurl",
         "libcxx",
+        "libcxxabi",
         "libdeflate",
         "libdrm",
         "libedit",
@@ -295,6 +296,42 @@ CONDA_ONLY_BEGINNINGS = (
     "sysroot-",
     "xorg-",
 )
+OTHER_SYSTEMS = frozenset(
+    {
+        *("appnope", "applaunchservices", "python-app", "python.app", "macfsevents"),
+        *("cctools", "ld64", "tapi", "sigtool", "compiler-rt", "libntlm", "clangxx", "cctools-osx-64"),
+        *(
+            "vs2015-runtime",
+            "vc",
+            "vc14-runtime",
+            "vcomp14",
+            "ucrt",
+            "icc-rt",
+            "console-shortcut",
+            "powershell-shortcut",
+        ),
+        *("pywin32", "pypiwin32", "pywinpty", "winpty", "wincertstore", "win-inet-pton", "win32-setctime"),
+        *("windows-curses", "pyreadline", "pyreadline3", "winshell", "msys2-conda-epoch", "winkerberos"),
+        *("winsdk", "win-unicode-console", "winrt"),
+    }
+)
+"""Packages of conda and of the index that are for Windows or macOS alone, in normal form."""
+OF_OTHER_SYSTEMS = ("m2w64-", "m2-", "msys2-", "vs2015-", "vs2017-", "vs2019-", "vs2022-", "vc14-", "pyobjc", "winrt-")
+"""Beginnings of such names."""
+OF_OTHER_PLATFORMS = ("-osx-64", "-osx-arm64", "-win-64", "-win-arm64")
+NO_WHEELS = {
+    "atari-py": "ale-py",
+    "box2d-py": "box2d",
+    "dotenv": "python-dotenv",
+    "gym": "gymnasium",
+    "gym-minigrid": "minigrid",
+    "gym-retro": "stable-retro",
+    "mujoco-py": "mujoco",
+    "opencv": "opencv-python-headless",
+    "sklearn": "scikit-learn",
+    "stable-baselines": "stable-baselines3",
+}
+"""The package to write instead of one that the index has only as sources, or only as an empty shell."""
 SIMILAR = 0.75
 """How alike two names must be for one to be suggested for the other, from 0 to 1."""
 POPULAR = (
@@ -344,9 +381,17 @@ def is_conda_only(name: str) -> bool:
     return name.startswith("_") or plain in CONDA_ONLY or plain.startswith(CONDA_ONLY_BEGINNINGS)
 
 
+def is_of_another_system(name: str) -> bool:
+    """Return whether a package is for Windows or macOS alone."""
+    plain = canonicalize_name(name)
+    return plain in OTHER_SYSTEMS or plain.startswith(OF_OTHER_SYSTEMS) or plain.endswith(OF_OTHER_PLATFORMS)
+
+
 def likely_wheel(name: str) -> str | None:
     """Return the wheel that a name is probably meant for; None if no known name is like it."""
     plain = canonicalize_name(name)
+    if plain in NO_WHEELS:
+        return NO_WHEELS[plain]
     if plain in IMPORTS:
         return IMPORTS[plain]
     if plain in WHEELS:

@@ -16,7 +16,7 @@ from arena_kit.upload.archive import inspect_archive, inspect_contents, read_tex
 from arena_kit.upload.compiling import sources_read
 from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
-from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused, check_portable
+from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused, UploadRefused, check_portable
 
 THIS_PYTHON: tuple[Version, ...] = ((sys.version_info.major, sys.version_info.minor),)
 NOT_COMPILED = "The files are first compiled when the version is validated: they are for Python {}, and this is {}."
@@ -78,7 +78,7 @@ def archive_findings(
         report = (inspect_archive if is_whole else inspect_contents)(file, limits)
         check_portable(report.names)
     except ArchiveRefused as refusal:
-        return Findings((_error(refusal),))
+        return Findings(_errors(refusal))
     errors: list[Finding] = []
     notes = [Finding("files", note) for note in report.notes]
     version, requirements = pythons[0], Requirements(())
@@ -89,7 +89,7 @@ def archive_findings(
         requirements = read_requirements(report, lambda name: read_text(file, name, limits))
         notes += [Finding("requirements", note) for note in requirements.notes]
     except (ArchiveRefused, RequirementsRefused) as refusal:
-        errors.append(_error(refusal))
+        errors += _errors(refusal)
     if version > THIS_PYTHON[0]:
         notes.append(Finding("not_compiled", NOT_COMPILED.format(written(version), written(THIS_PYTHON[0]))))
         return Findings(tuple(errors), tuple(notes) if warns else ())
@@ -97,10 +97,10 @@ def archive_findings(
         found = sources_read(path, limits, has_requirements=bool(requirements.lines), python=version if warns else None)
     except ArchiveRefused as refusal:
         # First, as in a build, which compiles before it reads the requirements.
-        return Findings((_error(refusal), *errors), tuple(notes) if warns else ())
+        return Findings((*_errors(refusal), *errors), tuple(notes) if warns else ())
     notes += [Finding("not_read", NOT_READ)] if found is None else [Finding(**item) for item in found]
     return Findings(tuple(errors), tuple(notes) if warns else ())
 
 
-def _error(refusal: ArchiveRefused | RequirementsRefused) -> Finding:
-    return Finding(refusal.code, str(refusal), refusal.file, refusal.line)
+def _errors(refusal: UploadRefused) -> tuple[Finding, ...]:
+    return tuple(Finding(one.code, one.sentence, one.file, one.line) for one in (refusal, *refusal.others))

@@ -10,15 +10,9 @@ from pathlib import Path
 from typing import IO
 
 from arena_kit.errors import Refused
-from arena_kit.upload.kinds import is_compiled
+from arena_kit.upload.kinds import is_compiled, is_left_out, named, notes_left_out
 from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, printable
 from arena_kit.zips import plain_entry
-
-NOTED_NAMES = 5
-KEPT_HIDDEN = ".python-version"
-"""The one hidden file that describes a submission."""
-LEFT_OUT = frozenset({"venv"})
-"""Folders that are not hidden, and that tools leave in a person's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +24,13 @@ class Packed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if not self.left_out:
-            return ()
-        more = len(self.left_out) - NOTED_NAMES
-        names = ", ".join(printable(name) for name in self.left_out[:NOTED_NAMES])
-        others = f" and {more} more" if more > 0 else ""
-        return (f"Hidden files, compiled Python and venv are left out: {names}{others}.",)
+        compiled = [name for name in self.left_out if is_compiled(name.rstrip("/"))]
+        others = notes_left_out(printable(name) for name in self.left_out if name not in compiled)
+        return (*others, *([f"Compiled Python is left out: {named(compiled)}."] if compiled else []))
 
 
 def pack_folder(folder: Path, target: IO[bytes]) -> Packed:
-    """Write the files of a folder into a zip, without hidden files and compiled Python. Raises Refused and OSError.
+    """Write the files of a folder into a zip, without what is left out. Raises Refused and OSError.
 
     A link is packed as the file that it leads to if that is in the folder, too; otherwise it is refused, because a
     folder from elsewhere could name any file of this machine.
@@ -77,16 +68,18 @@ def _files(root: Path, left_out: list[str]) -> Iterator[Path]:
         kept = []
         for name in sorted(folders):
             path = here / name
-            if name.startswith(".") or name in LEFT_OUT or is_compiled(name):
-                left_out.append(f"{path.relative_to(root).as_posix()}/")
+            inside = path.relative_to(root).as_posix()
+            if is_left_out(f"{inside}/") or is_compiled(name):
+                left_out.append(f"{inside}/")
             elif path.is_symlink():
                 yield path
             else:
                 kept.append(name)
         folders[:] = kept
         for name in sorted(files):
-            if name != KEPT_HIDDEN and (name.startswith(".") or is_compiled(name)):
-                left_out.append((here / name).relative_to(root).as_posix())
+            inside = (here / name).relative_to(root).as_posix()
+            if is_left_out(inside) or is_compiled(name):
+                left_out.append(inside)
             else:
                 yield here / name
 

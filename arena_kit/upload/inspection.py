@@ -78,8 +78,10 @@ def inspect_apart(
     findings = findings_apart(file, sender=sender, arena=arena, pythons=pythons, warns=False, is_whole=is_whole)
     if isinstance(findings, Obstacle):
         return False
-    for error in findings.errors:
-        raise ArchiveRefused(error.message, code=error.code, file=error.file, line=error.line)
+    mistakes = [ArchiveRefused(one.message, code=one.code, file=one.file, line=one.line) for one in findings.errors]
+    if mistakes:
+        mistakes[0].others = tuple(mistakes[1:])
+        raise mistakes[0]
     return True
 
 

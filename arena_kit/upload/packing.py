@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol, cast
 
 from arena_kit.errors import Refused
 from arena_kit.upload.archive import ENTRY_POINTS, PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT
 from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT
-from arena_kit.upload.zip_safety import READ_BYTES
+from arena_kit.upload.kinds import is_left_out
+from arena_kit.upload.zip_safety import READ_BYTES, printable
 
 PLAYER_FILES = ("player.py", "agent.py")
 """A main file with one of these names holds a player; any other main file is a script."""
@@ -39,7 +40,8 @@ def pack_files(files: Sequence[NamedFile], main_file: str = "", *, takes_scripts
 
     Equal files give equal bytes. main_file: the name of a .py file; may be empty when one of the files is player.py or
     agent.py, or when there is only one .py file. takes_scripts: where agents alone play, a single .py file of another
-    name becomes player.py. Raises Refused, with the field `main_file` or `archive`.
+    name becomes player.py, and Kaggle's submission.py becomes main.py. Files that no submission needs, such as hidden
+    ones, are passed over. Raises Refused, with the field `main_file` or `archive`.
     """
     named = by_base_name(files)
     if not takes_scripts:
@@ -62,18 +64,19 @@ def pack_files(files: Sequence[NamedFile], main_file: str = "", *, takes_scripts
 
 
 def _players_files(named: dict[str, NamedFile]) -> dict[str, NamedFile]:
-    programs = [name for name in named if name.endswith(".py")]
+    programs = _programs(named)
     if any(name in PLAYER_ENTRY_POINTS for name in named):
         return named
     if len(programs) != 1:
         raise Refused(
-            "Send the file player.py with those that it needs, or a zip of them."
+            "Send the file player.py with those that it needs, or a zip of them. Save a notebook's code as player.py."
             if not programs
             else f"Name the file that holds the player player.py; these are {', '.join(programs)}.",
             field="archive",
         )
     (only,) = programs
-    return {"player.py" if name == only else name: file for name, file in named.items()}
+    entry = "main.py" if only == SCRIPT_ENTRY_POINT else "player.py"
+    return {entry if name == only else name: file for name, file in named.items()}
 
 
 def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:
@@ -111,9 +114,11 @@ def by_base_name(files: Sequence[NamedFile]) -> dict[str, NamedFile]:
     named: dict[str, NamedFile] = {}
     for file in files:
         name = base_name(file.name)
+        if name not in ("", ".", "..") and is_left_out(name) and len(files) > 1:
+            continue
         if name in ("", ".", ".."):
             raise Refused("A file has no name.", field="archive")
-        if NOT_UTF8 in name or not name.isprintable():
+        if NOT_UTF8 in name or printable(name) != name[:100]:
             raise Refused(f"The file name {name!a} is not plain UTF-8. Rename the file.", field="archive")
         if name in named:
             raise Refused(f"Two of the files are named {name}.", field="archive")
@@ -145,7 +150,7 @@ def _add(archive: zipfile.ZipFile, name: str, file: NamedFile | IO[bytes]) -> No
 
 
 def _main_file(names: list[str], wanted: str) -> str:
-    programs = [name for name in names if name.endswith(".py")]
+    programs = _programs(names)
     if not programs:
         raise Refused("At least one Python (.py) file is needed, or a zip.", field="archive")
     if wanted:
@@ -158,6 +163,10 @@ def _main_file(names: list[str], wanted: str) -> str:
     if not known and len(programs) > 1:
         raise Refused(f"Say which of {', '.join(programs)} is the main file.", field="main_file")
     return known[0] if known else programs[0]
+
+
+def _programs(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.lower().endswith(".py")]
 
 
 def _two_scripts(main: str) -> str:

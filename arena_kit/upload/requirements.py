@@ -12,8 +12,17 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from arena_kit.upload.archive import ArchiveReport
-from arena_kit.upload.conda import conda_requirement
+from arena_kit.upload.conda import CondaRequirement, conda_requirement, pip_requirement
+from arena_kit.upload.zip_safety import MOST_MISTAKES, UploadRefused
 
+_MEANT = re.compile(
+    r"requirements?(?:[-_.]\w+)?\.txt(?:\.txt)?|requirements?|(?:conda|env|environment)\.ya?ml|environment\.ya?ml\.txt|"
+    r"pipfile(?:\.lock)?|(?:poetry|pdm|uv)\.lock"
+)
+"""Names in lower case that people give to their requirements, and under which they are not read."""
+_HIDDEN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Matches marks that show a text in another order than it is read, which no comment needs."""
+_CONDA_EXPORT = re.compile(r"[\w.-]+=[^=\s]+=[^=\s]+", re.ASCII)
 MAX_REQUIREMENTS = 100
 MAX_LINE_CHARACTERS = 300
 MAX_TEXT_CHARACTERS = 64 * 1024
@@ -26,15 +35,8 @@ _PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
 `${NAME}` by variables of its environment, which may hold passwords, and takes ` -` for the beginning of an option."""
 
 
-class RequirementsRefused(Exception):
-    """The requirements are refused; the message has the reason and what to do.
-
-    code: typed reason. file, line: the file that holds them, and the line if it is about one line.
-    """
-
-    def __init__(self, message: str, *, code: str, file: str = "", line: int | None = None) -> None:
-        super().__init__(message)
-        self.code, self.file, self.line = code, file, line
+class RequirementsRefused(UploadRefused):
+    """The requirements are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,15 @@ def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requ
     ):
         if name in report.names:
             return parse(read(name), name)
-    return Requirements(())
+    unread = [name for name in report.names if "/" not in name and _MEANT.fullmatch(name.lower())]
+    return Requirements((), tuple(f"{name} is not read: {_wanted(name)}" for name in unread))
+
+
+def _wanted(name: str) -> str:
+    wanted = "environment.yml" if "env" in name.lower() or name.lower().endswith("ml") else "requirements.txt"
+    if name.lower().startswith(("pipfile", "poetry", "pdm", "uv")):
+        return "write its packages as lines of requirements.txt."
+    return f"rename it to {wanted}, in lower case."
 
 
 def unmet(requirements: Requirements, installed: Mapping[str, str]) -> list[tuple[str, str | None]]:
@@ -80,7 +90,8 @@ def unmet(requirements: Requirements, installed: Mapping[str, str]) -> list[tupl
 def parse_requirements(text: str, name: str = "requirements.txt") -> Requirements:
     """Return the lines of a requirements.txt. Raises RequirementsRefused.
 
-    A line may hold a name, extras, versions and markers, but no options, addresses, paths or continuations.
+    A line may hold a name, extras, versions, markers and hashes, which are ignored, but no options, addresses or paths.
+    Also read is what `conda list --export` writes.
     """
     with _located(name):
         return _requirements_txt(text, name)
@@ -88,20 +99,79 @@ def parse_requirements(text: str, name: str = "requirements.txt") -> Requirement
 
 def _requirements_txt(text: str, name: str) -> Requirements:
     _check_size(text, name)
-    lines = []
+    lines: list[str] = []
+    notes: list[str] = []
+    mistakes = _Mistakes()
+    written = list(_logical_lines(text))
+    is_conda = "conda create" in text or (bool(written) and all(_CONDA_EXPORT.fullmatch(line) for _, line in written))
+    if "@EXPLICIT" in text:
+        raise RequirementsRefused(
+            f"{name} lists addresses of conda. Write names instead: conda env export > environment.yml",
+            code="requirements_url",
+        )
+    if is_conda:
+        notes.append(f"{name} is read as written by conda list --export.")
+    for number, line in written:
+        where = f"{name}, line {number}"
+        with mistakes.at(name, number):
+            if not line.isascii() or _HIDDEN.search(line):
+                raise RequirementsRefused(
+                    f"{where}: only plain ASCII letters are allowed, but in comments.", code="requirements_not_ascii"
+                )
+            found = conda_requirement(line) if is_conda else pip_requirement(line)
+            if found is None:
+                raise _no_package(line, where)
+            if found.note:
+                notes.append(f"{name}: {found.note}")
+            if found.line:
+                lines.append(_requirement(found.line, where))
+    mistakes.refuse()
+    return _collected(lines, name, notes)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each line with its number, without comments; a line that ends with a backslash goes on in the next one."""
+    begun, parts = 0, [""]
     # Some editors begin a file with a byte order mark.
     for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        if not raw.isascii():
-            raise RequirementsRefused(
-                f"{name}, line {number}: only plain ASCII letters are allowed, in comments too.",
-                code="requirements_not_ascii",
-                line=number,
-            )
-        line = re.sub(r"(\A|\s)#.*\Z", "", raw).strip()
-        if line:
-            with _located(name, number):
-                lines.append(_requirement(line, f"{name}, line {number}"))
-    return _collected(lines, name, ())
+        # A comment that hides text stays, and is refused.
+        line = (raw if _HIDDEN.search(raw) else re.sub(r"(\A|\s)#.*\Z", "", raw)).strip()
+        begun = begun or number
+        parts.append(line.removesuffix("\\").strip())
+        if line.endswith("\\"):
+            continue
+        if whole := " ".join(part for part in parts if part):
+            yield begun, whole
+        begun, parts = 0, [""]
+    if whole := " ".join(part for part in parts if part):
+        yield begun, whole
+
+
+class _Mistakes:
+    """Collects refusals, so that a person reads all of them at once."""
+
+    def __init__(self) -> None:
+        self._found: list[RequirementsRefused] = []
+
+    @contextlib.contextmanager
+    def at(self, name: str, line: int | None = None) -> Iterator[None]:
+        """Collect the refusal of one line."""
+        try:
+            with _located(name, line):
+                yield
+        except RequirementsRefused as refusal:
+            self._found.append(refusal)
+
+    def refuse(self) -> None:
+        """Raise the first refusal with the others, if there are any."""
+        if not self._found:
+            return
+        first, *others = self._found[:MOST_MISTAKES]
+        if any(one.code == "requirements_url" for one in self._found):
+            last = [first, *others][-1]
+            last.sentence += " Names and versions are written by: pip list --format=freeze > requirements.txt"
+        first.others = tuple(others)
+        raise first
 
 
 def parse_environment_yml(text: str, name: str = "environment.yml") -> Requirements:
@@ -126,22 +196,30 @@ def _environment_yml(text: str, name: str) -> Requirements:
     if data.get("variables"):
         notes.append(f"The variables in {name} are ignored: set them in player.py.")
     lines: list[str] = []
+    mistakes = _Mistakes()
     for item in dependencies:
-        if isinstance(item, str):
-            found = conda_requirement(item)
-            if found is None:
-                raise RequirementsRefused(
-                    f"{name}: {item[:60]!r} is not a package with a version.", code="environment_yml"
-                )
-            if found.note:
-                notes.append(f"{name}: {found.note}")
-            if found.line:
-                lines.append(_requirement(found.line, name))
-        elif isinstance(item, dict) and set(item) == {"pip"}:
-            lines += _pip_part(item["pip"], name)
-        else:
-            raise RequirementsRefused(f"{name} has a dependency that is not a line of text.", code="environment_yml")
+        with mistakes.at(name):
+            items, where, read = _items(item, name)
+            for line in items:
+                with mistakes.at(name):
+                    found = read(line)
+                    if found is None:
+                        raise _no_package(line, where)
+                    if found.note:
+                        notes.append(f"{name}: {found.note}")
+                    if found.line:
+                        lines.append(_requirement(found.line, where))
+    mistakes.refuse()
     return _collected(lines, name, notes)
+
+
+def _items(item: object, name: str) -> tuple[list[str], str, Callable[[str], CondaRequirement | None]]:
+    """Return the lines of a dependency, where they stand, and what reads them."""
+    if isinstance(item, str):
+        return [item], name, conda_requirement
+    if isinstance(item, dict) and set(item) == {"pip"}:
+        return _pip_part(item["pip"], name), f"{name}, pip part", pip_requirement
+    raise RequirementsRefused(f"{name} has a dependency that is not a line of text.", code="environment_yml")
 
 
 def _pip_part(items: object, name: str) -> list[str]:
@@ -149,7 +227,7 @@ def _pip_part(items: object, name: str) -> list[str]:
         return []
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise RequirementsRefused(f"The pip part of {name} must be a list of lines.", code="environment_yml")
-    return [_requirement(item.strip(), f"{name}, pip part") for item in items]
+    return [item.strip() for item in items]
 
 
 def read_yaml(text: str, name: str) -> Any:
@@ -207,15 +285,13 @@ def _requirement(line: str, where: str) -> str:
         raise RequirementsRefused(f"{where}: the line is too long.", code="requirements_line")
     if line.startswith("-"):
         raise RequirementsRefused(
-            f"{where}: options like {line.split(maxsplit=1)[0][:30]} are not allowed.", code="requirements_option"
+            f"{where}: options like {line.split(maxsplit=1)[0][:30]} are not allowed. Remove the line.",
+            code="requirements_option",
         )
     try:
         requirement = Requirement(line)
     except (InvalidRequirement, RecursionError):
-        raise RequirementsRefused(
-            f"{where}: {line[:60]!r} is not a package name with a version. Addresses and paths are not allowed.",
-            code="requirements_line",
-        ) from None
+        raise _no_package(line, where) from None
     if requirement.url:
         raise RequirementsRefused(f"{where}: only names are allowed, not addresses.", code="requirements_url")
     if requirement.name.lower().endswith(FILE_ENDINGS):
@@ -228,6 +304,14 @@ def _requirement(line: str, where: str) -> str:
             f"{where}: {line[:60]!r} has characters that are not allowed in a requirement.", code="requirements_line"
         )
     return plain
+
+
+def _no_package(line: str, where: str) -> RequirementsRefused:
+    hint = " Write == instead of =." if re.fullmatch(r"[\w.-]+\s*=\s*[\w.*]+", line) else ""
+    return RequirementsRefused(
+        f"{where}: {line[:60]!r} is not a package name with a version.{hint} Addresses and paths are not allowed.",
+        code="requirements_line",
+    )
 
 
 def _collected(lines: Iterable[str], name: str, notes: Iterable[str]) -> Requirements:

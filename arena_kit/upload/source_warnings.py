@@ -11,17 +11,17 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from arena_kit.contract import FORMS, OBSERVATION_NAMES
+
 MAX_LINES = 5000
 MAX_WARNINGS = 100
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 SCRIPT_ENTRY_POINT = "submission.py"
 OF_SCRIPTS = frozenset({"gymnasium", "cloudpickle", "farama_notifications", "typing_extensions"})
 """Modules that a script has without requirements, on a site whose operator has named no others."""
-OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import"})
+OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import", "shared_memory"})
 """Codes of warnings about what costs a player time in its duels; a script and files that no player loads have none."""
 PLAYER_METHODS = ("start", "step", "end")
-FORMS = frozenset({"Player", "Agent", "create_agent", "agent", "act", "get_action", "predict"})
-"""Names by which the player server finds a player."""
 RISKY_MODULES = {
     "subprocess": "starting other programs",
     "socket": "a network",
@@ -50,6 +50,29 @@ READERS = frozenset(
 )
 """Names of functions whose first argument is usually the path of a file to read."""
 STARTERS = frozenset({"Thread", "Timer", "ThreadPoolExecutor", "ProcessPoolExecutor", "Process", "Pool", "ThreadPool"})
+SHARING = frozenset(
+    {
+        "Pool",
+        "Queue",
+        "JoinableQueue",
+        "SimpleQueue",
+        "Lock",
+        "RLock",
+        "Semaphore",
+        "BoundedSemaphore",
+        "Event",
+        "Condition",
+        "Barrier",
+        "Value",
+        "Array",
+        "Manager",
+        "SharedMemory",
+        "ShareableList",
+        "ProcessPoolExecutor",
+    }
+)
+"""Parts of multiprocessing and concurrent.futures that work only with shared memory."""
+ARENA_CODE = frozenset({"environments", "example_players", "arena_kit"})
 _ABSOLUTE = re.compile(r"(?:/(?!tmp(?:/|\Z)|dev/)\w|[A-Za-z]:[\\/]|~/)")
 Finding = dict[str, Any]
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -83,6 +106,14 @@ def warnings_of(sources: dict[str, bytes], *, has_requirements: bool, python: tu
     known = {*sys.stdlib_module_names, *own, "numpy", *(OF_SCRIPTS if is_script else ())}
     playing: set[str] = set() if is_script else loaded
     found = [item for item in found if item["code"] not in OF_PLAYERS or item["file"] in playing]
+    found += [
+        _finding(
+            "arena_code", f"{module} is the arena's own code, which players do not have: copy what you need.", *place
+        )
+        for module, place in imported.items()
+        if module in ARENA_CODE - own and not is_script
+    ]
+    known |= ARENA_CODE
     others = [(file, line, module) for module, (file, line) in imported.items() if module not in known]
     if others and not has_requirements:
         file, line, _ = min(others)
@@ -177,9 +208,19 @@ class _File:
                 shown = first.value[:60]
                 why = f"{shown!r} is a path of your own computer. Read files beside this one: Path(__file__).parent."
                 self._add("absolute_path", why, node.lineno)
+        if last in SHARING and self._shares(called, full):
+            why = f"{last} needs shared memory, which players do not have: compute in one process, or in threads."
+            self._add("shared_memory", why, node.lineno)
         if last in STARTERS and is_at_import and full.split(".")[0] in ("threading", "concurrent", "multiprocessing"):
             why = "A thread or process starts at import: every duel then loads the player anew, which is slower."
             self._add("thread_at_import", why, node.lineno)
+
+    def _shares(self, called: ast.expr, full: str) -> bool:
+        parts = full.split(".")
+        context = called.value if isinstance(called, ast.Attribute) else None
+        if isinstance(context, ast.Call) and self._full(context.func).endswith("multiprocessing.get_context"):
+            return True
+        return "dummy" not in parts and ("multiprocessing" in parts or parts[-1] == "ProcessPoolExecutor")
 
     def _is_builtin(self, name: str) -> bool:
         return name not in self.defined and name not in self.bound
@@ -268,7 +309,13 @@ def _entry_warnings(name: str, tree: ast.Module) -> list[Finding]:
             bound |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
             bound |= {part.name for part in ast.walk(node) if isinstance(part, (ast.FunctionDef, ast.ClassDef))}
             bound |= {part.asname or part.name for part in ast.walk(node) if isinstance(part, ast.alias)}
-    if "*" not in bound and not bound & FORMS:
+    functions = [
+        part for part in ast.walk(tree) if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    ]
+    sees = any(
+        part.arg in OBSERVATION_NAMES for one in functions for part in [*one.args.posonlyargs, *one.args.args][:1]
+    )
+    if "*" not in bound and not bound & {*FORMS} and not sees:
         why = "It defines no player: a class Player, or one of the other forms that the documentation lists."
         return [_finding("no_player", why, name, 1)]
     if player is None or any(not isinstance(base, ast.Name) or base.id != "object" for base in player.bases):
@@ -276,7 +323,8 @@ def _entry_warnings(name: str, tree: ast.Module) -> list[Finding]:
     defined = {part.name for part in player.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))}
     defined |= {part.id for part in ast.walk(player) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     missing = [method for method in PLAYER_METHODS if method not in defined]
-    if not missing or player.decorator_list or player.keywords:
+    # Without them it is a helper of another form.
+    if not missing or player.decorator_list or player.keywords or bound & {*FORMS[1:]} or sees:
         return []
     why = f"The class Player has no method {' and no '.join(missing)}, which every match calls."
     return [_finding("player_methods", why, name, player.lineno)]

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO
 
+from arena_kit.upload.kinds import is_left_out, is_litter
+
 READ_BYTES = 64 * 1024
 END_RECORD_BYTES, MAX_COMMENT_BYTES = 22, 65_535
 MAX_ENTRY_RECORD_BYTES = 1200
@@ -32,15 +34,24 @@ _BROKEN = (
 """The exceptions that zipfile raises for damaged entries."""
 
 
-class ArchiveRefused(Exception):
-    """The upload is refused; the message has the reason and what to do.
+class UploadRefused(Exception):
+    """An upload is refused; the message has the reason and what to do, and those of `others`.
 
-    code: typed reason. file, line: where in the archive, if it is about one file or one line of it.
+    sentence: the message about this mistake alone. code: typed reason. file, line: where in the archive, if it is about
+    one file or one line of it. others: further mistakes of the same kind.
     """
 
-    def __init__(self, message: str, *, code: str, file: str = "", line: int | None = None) -> None:
-        super().__init__(message)
-        self.code, self.file, self.line = code, file, line
+    def __init__(self, sentence: str, *, code: str, file: str = "", line: int | None = None) -> None:
+        super().__init__(sentence)
+        self.sentence, self.code, self.file, self.line = sentence, code, file, line
+        self.others: tuple[UploadRefused, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(one.sentence for one in (self, *self.others))
+
+
+class ArchiveRefused(UploadRefused):
+    """The files of an upload are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +62,86 @@ class ArchiveLimits:
     file_bytes: int = 256 * 1024 * 1024
     total_bytes: int = 512 * 1024 * 1024
     ratio: int = 200
-    """Largest ratio of unpacked to packed size, for files above `ratio_free_bytes`."""
-    ratio_free_bytes: int = 1024 * 1024
+    """Files that are packed better than this, e.g. tables of zeros, may unpack to `ratio_free_bytes` together."""
+    ratio_free_bytes: int = 128 * 1024 * 1024
     text_bytes: int = 64 * 1024
     """Largest file that is read as text, e.g. requirements.txt."""
     compile_seconds: int = 20
     """Processor time for compiling all Python files; wall time may be twice as long."""
+    keeps_hidden: bool = False
+    """Whether hidden files are content, as in packages of organisers; otherwise they are passed over."""
 
 
 LIMITS = ArchiveLimits()
+MOST_MISTAKES = 20
+"""The mistakes of one kind that a refusal names."""
 _NOT_ON_WINDOWS = re.compile(r'[<>:"|?*]|[. ]$')
 _PORTS = (f"{name}{number}" for name in ("COM", "LPT") for number in "123456789\u00b9\u00b2\u00b3")
 _DEVICES = frozenset(("CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$", *_PORTS))
 """Names that stand for devices in every folder of Windows, whatever their ending; raised digits count as digits."""
+_JOINERS = frozenset("\u200c\u200d\u2060")
+"""Marks between letters, which Persian words and some emoji are written with; they are no controls."""
+_TAGS = range(0xE0020, 0xE0080)
+"""Characters that the flags of regions end with."""
+_UTF8 = 0x800
+"""The flag of an entry whose name is marked as UTF-8."""
 
 
 def printable(name: str) -> str:
-    """Return a name for use in a sentence, in ASCII: all other characters are escaped, and long names are cut."""
-    return name.encode("unicode_escape").decode("ascii").replace("\\\\", "\\")[:100]
+    """Return a name for use in a sentence: characters that cannot be seen are escaped, and long names are cut."""
+    return "".join(
+        letter if letter.isprintable() or _joins(letter) else letter.encode("unicode_escape").decode("ascii")
+        for letter in name[:100]
+    )[:100]
 
 
-def open_zip(file: IO[bytes], limits: ArchiveLimits) -> zipfile.ZipFile:
+def _joins(letter: str) -> bool:
+    return letter in _JOINERS or ord(letter) in _TAGS
+
+
+class Archive(zipfile.ZipFile):
+    """A zip whose entries have plain names, without those that are no part of a submission.
+
+    Windows writes folders with backslashes, tar begins every path with `./`, and Finder writes UTF-8 without marking
+    it. left_out: names of the entries that are passed over.
+    """
+
+    def __init__(self, file: IO[bytes], *, keeps_hidden: bool) -> None:
+        super().__init__(file)
+        _check_overlap(self.filelist, self.start_dir)
+        kept, left_out = [], []
+        for entry in self.filelist:
+            entry.filename = _plain(entry)
+            if is_litter(entry.filename) or (is_left_out(entry.filename) and not keeps_hidden):
+                left_out.append(entry.filename)
+            elif entry.filename != "./":
+                kept.append(entry)
+        self.filelist, self.left_out = kept, tuple(left_out)
+        self.NameToInfo = {entry.filename: entry for entry in kept}
+
+
+def _plain(entry: zipfile.ZipInfo) -> str:
+    """Return the path of an entry without `.` and with / between its parts; that of the root is `./`."""
+    name = (entry.orig_filename if is_utf8(entry) else _unmarked(entry) or entry.orig_filename).replace("\\", "/")
+    parts = name.split("/")
+    plain = "/".join(part for part in parts if part != ".")
+    return plain or ("./" if name else "")
+
+
+def is_utf8(entry: zipfile.ZipInfo) -> bool:
+    """Return whether the name of an entry is plain ASCII or marked as UTF-8."""
+    return bool(entry.flag_bits & _UTF8) or entry.orig_filename.isascii()
+
+
+def _unmarked(entry: zipfile.ZipInfo) -> str | None:
+    """Return a name that is UTF-8 without being marked; None for another encoding."""
+    try:
+        return entry.orig_filename.encode("cp437").decode()
+    except UnicodeError:
+        return None
+
+
+def open_zip(file: IO[bytes], limits: ArchiveLimits) -> Archive:
     """Open a seekable file as a zip, once its table of contents is known to be small. Raises ArchiveRefused."""
     file.seek(0)
     if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
@@ -79,7 +149,7 @@ def open_zip(file: IO[bytes], limits: ArchiveLimits) -> zipfile.ZipFile:
     _check_end_record(file, limits)
     file.seek(0)
     try:
-        return zipfile.ZipFile(file)
+        return Archive(file, keeps_hidden=limits.keeps_hidden)
     except UnicodeDecodeError:
         raise ArchiveRefused(
             "The zip has a file name that is not UTF-8. Rename that file.", code="name_not_utf8"
@@ -96,11 +166,19 @@ def check_table(archive: zipfile.ZipFile, limits: ArchiveLimits) -> int:
             f"The zip has {len(entries)} entries; at most {limits.entry_count} are allowed.", code="too_many_entries"
         )
     _check_names(entries)
-    _check_overlap(entries, archive.start_dir)
     claimed = sum(entry.file_size for entry in entries)
     _check_total(claimed, limits)
     for entry in entries:
         _check_entry(entry, limits)
+    swollen = [entry for entry in entries if entry.file_size > max(1, entry.compress_size) * limits.ratio]
+    if sum(entry.file_size for entry in swollen) > limits.ratio_free_bytes:
+        largest = max(swollen, key=lambda entry: entry.file_size)
+        raise ArchiveRefused(
+            f"{printable(largest.filename)} unpacks to more than {limits.ratio} times its size, and such files may "
+            f"unpack to {limits.ratio_free_bytes // 2**20} MiB together. Save it without its zeros, e.g. as a "
+            "dictionary or with numpy.savez_compressed, and unpack it in your player.",
+            code="compression_ratio",
+        )
     return claimed
 
 
@@ -135,9 +213,9 @@ def content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ArchiveLim
                 _check_size(entry, size, limits)
                 yield data
     except _BROKEN:
-        raise _damaged(f"{entry.filename[:100]} in the zip") from None
+        raise _damaged(f"{printable(entry.filename)} in the zip") from None
     if size != entry.file_size:
-        raise _damaged(f"{entry.filename[:100]} in the zip")
+        raise _damaged(f"{printable(entry.filename)} in the zip")
 
 
 def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
@@ -162,35 +240,47 @@ def _damaged(what: str) -> ArchiveRefused:
 
 
 def _check_names(entries: list[zipfile.ZipInfo]) -> None:
-    seen: dict[str, str] = {}
+    seen: dict[str, zipfile.ZipInfo] = {}
     files: set[str] = set()
     for entry in entries:
         name = entry.filename
-        shown = printable(name)
-        raw = getattr(entry, "orig_filename", name)
-        if not entry.flag_bits & 0x800 and not name.isascii():
+        shown, written = printable(name), printable(entry.orig_filename)
+        if not is_utf8(entry) and _unmarked(entry) is None:
             raise ArchiveRefused(
-                f"The file name {shown} is not marked as UTF-8. Rename it with plain letters.", code="name_not_utf8"
+                f"The file name {written} is not marked as UTF-8. Rename it with plain letters.", code="name_not_utf8"
             )
-        if "\x00" in raw or any(unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in raw):
-            raise ArchiveRefused(f"The file name {shown} has control characters.", code="bad_name")
+        if any(unicodedata.category(letter) in ("Cc", "Cf", "Cs") and not _joins(letter) for letter in name):
+            raise ArchiveRefused(
+                f"The file name {shown} has control characters, which are not shown. Rename the file.", code="bad_name"
+            )
         parts = name.rstrip("/").split("/")
-        if name.startswith("/") or "\\" in raw or (len(name) > 1 and name[1] == ":"):
-            raise ArchiveRefused(f"The path {shown} must be relative, with /, without a drive.", code="absolute_path")
+        if name.startswith("/") or (len(name) > 1 and name[1] == ":"):
+            raise ArchiveRefused(
+                f"The path {written} must be relative, without a drive. Pack the files from within their folder.",
+                code="absolute_path",
+            )
         if any(part in ("", ".", "..") for part in parts):
-            raise ArchiveRefused(f"The path {shown} leaves the archive or is not plain.", code="path_traversal")
+            raise ArchiveRefused(f"The path {written} leaves the archive or is not plain.", code="path_traversal")
         if len(name.encode()) > 400 or any(len(part.encode()) > 200 for part in parts) or len(parts) > 20:
-            raise ArchiveRefused(f"The path {shown} is too long.", code="name_too_long")
-        key = unicodedata.normalize("NFKC", name.rstrip("/")).casefold()
-        if key in seen:
-            raise ArchiveRefused(f"The zip has two entries named {shown}.", code="duplicate_name")
-        seen[key] = name
+            raise ArchiveRefused(f"The path {shown} is too long. Use shorter names.", code="name_too_long")
+        visible = "".join(letter for letter in name.rstrip("/") if not _joins(letter))
+        key = unicodedata.normalize("NFKC", visible).casefold()
+        if (other := seen.setdefault(key, entry)) is not entry and not (
+            other.filename == name and other.is_dir() and entry.is_dir()
+        ):
+            raise ArchiveRefused(_twice(printable(other.orig_filename), written), code="duplicate_name")
         if not entry.is_dir():
             files.add(key)
     for key in seen:
         for parent in PurePosixPath(key).parents:
             if str(parent) in files:
-                raise ArchiveRefused(f"{parent} is both a file and a folder.", code="file_and_folder")
+                raise ArchiveRefused(f"{printable(str(parent))} is both a file and a folder.", code="file_and_folder")
+
+
+def _twice(first: str, second: str) -> str:
+    if first == second:
+        return f"The zip has two entries named {first}. Pack it again, with one of them."
+    return f"The zip has the entries {first} and {second}, which are one file on some systems. Rename one of them."
 
 
 def _check_overlap(entries: list[zipfile.ZipInfo], table_start: int) -> None:
@@ -201,9 +291,10 @@ def _check_overlap(entries: list[zipfile.ZipInfo], table_start: int) -> None:
         )
     end = 0
     for entry in sorted(entries, key=lambda item: item.header_offset):
+        encoding = "utf-8" if entry.flag_bits & _UTF8 else "cp437"
         if entry.header_offset < end:
             raise ArchiveRefused("Entries of the zip overlap.", code="overlapping_entries")
-        end = entry.header_offset + 30 + len(entry.filename.encode()) + entry.compress_size
+        end = entry.header_offset + 30 + len(entry.orig_filename.encode(encoding)) + entry.compress_size
     if end > table_start:
         raise ArchiveRefused("Entries of the zip overlap.", code="overlapping_entries")
 
@@ -214,7 +305,7 @@ def _check_total(total: int, limits: ArchiveLimits) -> None:
 
 
 def _check_entry(entry: zipfile.ZipInfo, limits: ArchiveLimits) -> None:
-    name = entry.filename[:100]
+    name = printable(entry.filename)
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise ArchiveRefused(f"{name} is a link or a device. Only files and folders are allowed.", code="not_a_file")
@@ -223,15 +314,14 @@ def _check_entry(entry: zipfile.ZipInfo, limits: ArchiveLimits) -> None:
     if entry.flag_bits & 0x1:
         raise ArchiveRefused("The zip is encrypted. Pack it without a password.", code="encrypted")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ArchiveRefused(f"{name} is compressed in an unusual way. Use the ordinary method.", code="bad_method")
+        raise ArchiveRefused(
+            f"{name} is compressed in an unusual way. Pack it with the ordinary method, Deflate.", code="bad_method"
+        )
     _check_size(entry, entry.file_size, limits)
 
 
 def _check_size(entry: zipfile.ZipInfo, size: int, limits: ArchiveLimits) -> None:
-    name = entry.filename[:100]
     if size > limits.file_bytes:
-        raise ArchiveRefused(f"{name} is larger than {limits.file_bytes // 2**20} MiB.", code="file_too_large")
-    if size > limits.ratio_free_bytes and size > max(1, entry.compress_size) * limits.ratio:
         raise ArchiveRefused(
-            f"{name} is compressed suspiciously well: more than {limits.ratio} to 1.", code="compression_ratio"
+            f"{printable(entry.filename)} is larger than {limits.file_bytes // 2**20} MiB.", code="file_too_large"
         )

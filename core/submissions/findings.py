@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import BinaryIO, cast
 
 from django.conf import settings
@@ -50,4 +51,5 @@ def upload_findings(*, archive: UploadedFile[bytes], environment: Environment, o
     )
     if isinstance(found, Obstacle):
         raise Unfinished(found)
-    return found
+    left_out = tuple(Finding("files", note) for note in upload.notes)
+    return replace(found, warnings=(*left_out, *found.warnings))

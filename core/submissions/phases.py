@@ -98,7 +98,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
         # Read under the lock, because the agent may have been quarantined since the validation began.
         agent = agent_lock(submission.agent_id)
         job_succeed(job=validation, log=log, **asdict(artifacts))
-        submission.save(update_fields=["needs_fresh_container"])
+        submission.save(update_fields=["needs_fresh_container", "warnings"])
         if submission.is_trial:
             return
         submission.refresh_from_db(fields=["is_benched"])

@@ -12,6 +12,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from arena_kit.text import plain_line
+from arena_kit.upload.zip_safety import ArchiveRefused
 from core.environments.availability import refuse_unavailable
 from core.errors import Refused
 from core.evaluations.services import evaluation_again
@@ -39,6 +40,7 @@ from core.submissions.uploads import (
     archive_restore,
     archive_sha256,
     archive_stored,
+    upload_clean,
     upload_compile,
     upload_look,
 )
@@ -204,6 +206,10 @@ def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -
 
     Raises Refused for a deleted submission, another archive than before, or a closed account.
     """
+    try:
+        upload_clean(archive)
+    except ArchiveRefused as refusal:
+        raise Refused(str(refusal), field="archive", code=refusal.code) from None
     sha256 = archive_sha256(archive)
     with transaction.atomic():
         owner_share(submission.agent.owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,7 +20,9 @@ from arena_kit.upload.admission import contents_admit
 from arena_kit.upload.archive import read_text
 from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT, check_allowed, read_reference
 from arena_kit.upload.inspection import inspect_apart
-from arena_kit.upload.zip_safety import ArchiveRefused
+from arena_kit.upload.kinds import notes_left_out
+from arena_kit.upload.repacking import archive_plain
+from arena_kit.upload.zip_safety import ArchiveRefused, printable
 from core.errors import Refused
 from core.models import Environment, Submission, SubmissionForm
 from core.models.agent import ARCHIVES, archive_name
@@ -44,6 +47,8 @@ class Upload:
     size: int
     image_name: str = ""
     """The uploader's name of the image, where one is submitted."""
+    notes: tuple[str, ...] = ()
+    """Sentences about files that the uploader sent and that are not stored."""
 
 
 def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_script: bool = False) -> Upload:
@@ -61,11 +66,25 @@ def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_sc
         if report.is_image and not is_script:
             image_name = read_text(cast(BinaryIO, archive.file), IMAGE_ENTRY_POINT).strip()
             check_allowed(read_reference(image_name), settings.IMAGE_REGISTRIES)
+        upload_clean(archive)
     except ArchiveRefused as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
     form = SubmissionForm.IMAGE if report.is_image else SubmissionForm.PLAYER
     form = SubmissionForm.SCRIPT if is_script or report.is_script else form
-    return Upload(archive, archive_sha256(archive), form, archive.size or 0, image_name)
+    notes = tuple(notes_left_out(printable(name) for name in report.left_out))
+    return Upload(archive, archive_sha256(archive), form, archive.size or 0, image_name, notes)
+
+
+def upload_clean(archive: UploadedFile[bytes]) -> None:
+    """Take the files out of an archive that are not for other people, such as hidden ones. Raises ArchiveRefused."""
+    file = cast(BinaryIO, archive.file)
+    made = archive_plain(file)
+    if made is not None:
+        with made:
+            file.seek(0)
+            file.truncate()
+            shutil.copyfileobj(made, file)
+        archive.size = file.tell()
 
 
 def archive_sha256(archive: UploadedFile[bytes]) -> str:
@@ -76,8 +95,11 @@ def archive_sha256(archive: UploadedFile[bytes]) -> str:
 def upload_compile(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
     """Compile the Python files of an archive and read its requirements, in a process of its own. Raises Refused.
 
-    If too many of these are running, `tell` gets a sentence. The build looks into the whole archive in any case.
+    `tell` gets sentences about what is left out, and one if too many of these are running. The build looks into the
+    whole archive in any case.
     """
+    for note in upload.notes:
+        tell(note)
     try:
         if not inspect_apart(
             cast(BinaryIO, upload.file.file),

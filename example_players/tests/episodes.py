@@ -13,6 +13,7 @@ import gymnasium
 import numpy
 import pytest
 
+from arena_kit.contract import action_of
 from arena_kit.sandbox.inside.player_server import playing, serving
 from arena_kit.upload.archive import unpack_archive
 
@@ -85,7 +86,7 @@ def advance(episode: Episode) -> bool:
     state, valid = observed(episode.environment, episode.state), numpy.arange(space.n if numbered else 0)
     player = episode.player
     answer = player.step(state, valid, episode.reward) if episode.length else player.start(state, valid)
-    action: Any = serving.action_of(answer) if numbered else answer
+    action: Any = action_of(answer) if numbered else answer
     assert numbered or isinstance(action, numpy.ndarray)
     assert space.contains(action), action
     episode.state, reward, terminated, truncated, _ = episode.environment.step(action)

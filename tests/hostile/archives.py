@@ -17,7 +17,7 @@ LOUD = b"open('/tmp/arena-hostile-left-build', 'w')\n"
 
 
 def bomb() -> File:
-    return zip_of(("zeros.bin", bytes(64 << 20)), level=1)
+    return zip_of(("zeros.bin", bytes(160 << 20)), level=1)
 
 
 def many_bombs() -> File:
@@ -38,7 +38,7 @@ def overlapping() -> File:
 
 
 def lying() -> File:
-    """Claims one byte, holds 64 MB."""
+    """Claims one byte, holds 160 MB."""
     return with_field(bomb(), b"zeros.bin", central=24, local=22, value=struct.pack("<I", 1))
 
 
@@ -82,6 +82,11 @@ ARCHIVES: dict[str, Callable[[], File]] = {
     "path deep above the folder": named("a/../../../../../../tmp/arena-hostile-left-build"),
     "absolute path": named("/tmp/arena-hostile-left-build"),
     "path of another system": named("..\\..\\evil.py"),
+    "absolute path of another system": named("\\\\server\\share\\evil.py"),
+    "path of another system and the same path": named("a\\evil.py", "a/evil.py"),
+    "path above a folder that is passed over": named(".git/../../arena-hostile-left-build", "./.env/../.."),
+    "link that is passed over": lambda: zip_of((entry(".out", stat.S_IFLNK | 0o777), b"/tmp")),
+    "joiners in the name of the player": named("play\u200der.py"),
     "drive letter": named("C:evil.py"),
     "control characters in a name": named("a\x1b[2J.py"),
     "bidirectional name": named("a\u202eyp.exe"),

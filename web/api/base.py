@@ -60,9 +60,9 @@ def one(rows: QuerySet[Row], **condition: Any) -> Row:
         raise Http404(f"There is no such {rows.model._meta.verbose_name}.") from None
 
 
-def checked(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
-    """Return the validated data of a request. Raises ValidationError."""
-    sent = form(data=request.data, context={"request": request})
+def checked(form: type[Serializer[Any]], request: Request, **context: str) -> dict[str, Any]:
+    """Return the validated data of a request. context: further values for the form. Raises ValidationError."""
+    sent = form(data=request.data, context={"request": request, **context})
     sent.is_valid(raise_exception=True)
     data: dict[str, Any] = sent.validated_data
     return data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
@@ -44,6 +46,7 @@ def scores_compared(request: HttpRequest, row: Environment, asked: Asked) -> Htt
         "asked": asked,
         "offered": offered(row),
         "compared": compared,
+        "ids": urlencode([("id", one.evaluation.submission.public_id) for one in compared]),
         "pairs": pairs(compared, found.differences),
         "chart": distributions(compared),
         "constants": constants(compared),

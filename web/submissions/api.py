@@ -89,6 +89,8 @@ class UploadRequest(serializers.Serializer[Any]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         files: list[UploadedFile[bytes]] = attrs.get("files") or []
         archive: UploadedFile[bytes] | None = attrs.get("archive")
+        if archive is not None and not files and (archive.name or "").lower().endswith(".py"):
+            files, archive = [archive], None
         image = attrs.get("image", "")
         if bool(files) + (archive is not None) + bool(image) != 1:
             or_image = " or image" if settings.IMAGE_REGISTRIES else ""
@@ -103,9 +105,16 @@ class UploadRequest(serializers.Serializer[Any]):
         if files:
             with refusals():
                 attrs["archive"] = archive_upload(
-                    pack_files(files, attrs.get("main_file", "")), self.context["request"].FILES
+                    pack_files(files, attrs.get("main_file", ""), takes_scripts=self._takes_scripts(attrs)),
+                    self.context["request"].FILES,
                 )
         return attrs
+
+    def _takes_scripts(self, attrs: dict[str, Any]) -> bool:
+        """Return whether the environment takes scripts; True for one that is not there, which is refused later."""
+        wanted = attrs.get("environment") or self.context.get("environment", "")
+        found = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
+        return found is None or found.takes_scripts
 
 
 class AgentRequest(UploadRequest):
@@ -132,10 +141,13 @@ class Uploading(Acting):
     parser_classes = [MultiPartParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
 
-    def checked(self, form: type[UploadRequest], request: Request) -> dict[str, Any]:
-        """Do as `checked` does, and count a refused form as a refused upload."""
+    def checked(self, form: type[UploadRequest], request: Request, environment: str = "") -> dict[str, Any]:
+        """Do as `checked` does, and count a refused form as a refused upload.
+
+        environment: the slug, where the form itself names none.
+        """
         try:
-            return checked(form, request)
+            return checked(form, request, environment=environment)
         except ValidationError:
             upload_refused(BAD_FORM)
             raise
@@ -265,7 +277,7 @@ class AgentVersions(Uploading):
         agent = one(agent_rows(), pk=pk)
         if agent.owner_id != account.pk:
             raise PermissionDenied("Only the owner of an agent may change it.")
-        form = self.checked(UploadRequest, request)
+        form = self.checked(UploadRequest, request, agent.environment.slug)
         notes: list[str] = []
         with refusals():
             submission = submission_create(

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
 from arena_kit.environment.record_archive import UNREADABLE
+from arena_kit.upload.zip_safety import LIMITS, ArchiveRefused, open_zip
 from core.duels.selectors import NotStored, file_get
 from core.models import Submission
 from web.site.refusals import explained
@@ -123,9 +124,9 @@ def _opened(row: Submission) -> Iterator[tuple[zipfile.ZipFile, Mapping[str, zip
     if row.deleted_at is not None:
         raise NotStored("This version has been deleted by its owner.")
     try:
-        with file_get(row.archive, "This archive is") as file, zipfile.ZipFile(file) as archive:
+        with file_get(row.archive, "This archive is") as file, open_zip(file, LIMITS) as archive:
             yield archive, {one.filename: one for one in archive.infolist()[:MOST_FILES] if not one.is_dir()}
-    except UNREADABLE:
+    except (ArchiveRefused, *UNREADABLE):
         raise NotStored("The files of this version cannot be shown here. Download the archive instead.") from None
 
 

@@ -22,6 +22,7 @@ from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.normalisation import KINDS, NotReadable, normalised
 from arena_kit.rollout.values.paths import NOTHING, JsonPath, PathRefused, path_read
 from arena_kit.rollout.values.patterns import PatternRefused, pattern_check, whole_matches
+from arena_kit.rollout.values.reading import kind_of
 from arena_kit.rollout.values.schema import first_violation, schema_flaws
 
 WAYS = ("equals", "one_of", "set", "contains_all", "number", "matches", "schema")
@@ -42,6 +43,22 @@ class Matcher:
     kind: str = ""
     tolerance: float = 0.0
     amounts_only: bool = False
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of value that can pass, as JSON Schema names them; empty if any can."""
+        if self.path.steps:
+            kind, step = self.path.steps[0]
+            return frozenset({"array" if kind == "every" or isinstance(step, int) else "object"})
+        if self.way == "schema":
+            named = self.expected.get("type", ()) if isinstance(self.expected, dict) else ()
+            names = [named] if isinstance(named, str) else list(named)
+            return frozenset("number" if name == "integer" else name for name in names)
+        if self.kind or self.way == "matches":
+            return frozenset({"string"} if self.kind != "list" else {"string", "array"})
+        if self.way in ("set", "contains_all"):
+            return frozenset({"array"} if self.way == "set" else {"array", "string"})
+        return frozenset(kind_of(one) for one in (self.expected if self.way == "one_of" else [self.expected]))
 
     def judge(self, value: Any) -> Judged:
         """Judge what the path of a value leads to."""

@@ -10,6 +10,7 @@ from arena_kit.rollout.checks.evidence import Evidence
 from arena_kit.rollout.checks.matching import WHOLE, Matcher, matcher_read
 from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.paths import NOTHING
+from arena_kit.rollout.values.reading import read_as, texts_of
 from arena_kit.rollout.values.schema import schema_flaws
 from arena_kit.rollout.values.strict_json import NotJson, is_flawless, read_json
 
@@ -32,7 +33,12 @@ class AnswerCheck(Condition):
 
     def judge(self, evidence: Evidence) -> Judged:
         """See Condition."""
-        return self.matcher.judge(evidence.answer)
+        judged = self.matcher.judge(read_as(evidence.answer, self.matcher.kinds))
+        if judged.passed or "string" not in self.matcher.kinds:
+            return judged
+        # A text may stand in quotes or be marked.
+        others = (self.matcher.judge(text) for text in texts_of(evidence.answer))
+        return next((other for other in others if other.passed), judged)
 
 
 def answer_equals(value: Any) -> AnswerCheck:
@@ -59,7 +65,8 @@ class FormatCheck(Condition):
 
     def judge(self, evidence: Evidence) -> Judged:
         """See Condition."""
-        judged = Matcher(WHOLE, "schema", self.schema).judge(evidence.answer)
+        matcher = Matcher(WHOLE, "schema", self.schema)
+        judged = matcher.judge(read_as(evidence.answer, matcher.kinds))
         return judged if judged.passed else Judged(False, f"The answer has not the form asked for: {judged.sentence}")
 
 

@@ -23,8 +23,8 @@ TASKS = "tasks.json"
 FILES = (manifest.FILE, compose.FILE, TASKS)
 FOLDERS = ("services", "seed", "uploads")
 MOST_PACKED_BYTES = 200 << 20
-LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=256 << 10)
-_TASK_LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=MOST_TASKS_BYTES)
+LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=256 << 10, keeps_hidden=True)
+_TASK_LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=MOST_TASKS_BYTES, keeps_hidden=True)
 MOST_NAMED = 20
 NO_ZIP = "not_a_zip"
 
@@ -106,7 +106,7 @@ def _misplaced(names: Sequence[str]) -> list[Flaw]:
     return [
         Flaw("unknown_file", name, sentence)
         for name in names
-        if name not in FILES and name.partition("/")[0] not in FOLDERS and not name.startswith("__MACOSX/")
+        if name not in FILES and name.partition("/")[0] not in FOLDERS
     ]
 
 

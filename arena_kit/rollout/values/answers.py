@@ -13,6 +13,8 @@ MOST_CHARACTERS = 100_000
 MOST_READ = 4_000_000
 """Characters that are read while JSON is searched for; an honest text needs a few times its length."""
 MOST_BLOCKS = 20
+MOST_VALUES = 1_000
+"""The last values of a text that are kept."""
 WINDOW = 4_096
 CUT_OFF = 20
 """Characters at the end of a part within which an error may be due to the cut."""
@@ -26,14 +28,35 @@ _OPENING = re.compile(r'\{(?=[ \t\r\n]{0,200}["}])|\[(?=[ \t\r\n]{0,200}["\[\]{0
 def answer_in(text: str) -> Any:
     """Return the last fenced block that is JSON, else the last whole JSON object or array, else the trimmed text."""
     text = text[-MOST_CHARACTERS:]
-    for block in reversed(_fenced_blocks(text)[-MOST_BLOCKS:]):
+    found = blocks_in(text) or values_in(text)
+    return found[-1] if found else text.strip()
+
+
+def answer_said(text: str) -> Any:
+    """Return the answer in a text where it is plain, else the trimmed text, which a check reads by what it expects.
+
+    Plain is a text that is JSON, and an object that is the only one: sources may stand behind an answer in brackets.
+    """
+    short = text[-MOST_CHARACTERS:]
+    found = [*blocks_in(short), *values_in(short)]
+    whole = short.strip().removeprefix(FENCE).removeprefix("json").removesuffix(FENCE).strip()
+    is_whole = whole.startswith(("{", "[")) and len(values_in(short)) == 1 and whole.endswith(("}", "]"))
+    objects = [value for value in found if isinstance(value, dict)]
+    is_alone = len(objects) == len(found) and all(value == objects[0] for value in objects)
+    return found[-1] if found and (is_whole or is_alone) else text.strip()
+
+
+def blocks_in(text: str) -> list[Any]:
+    """Return the values of the fenced blocks that are JSON objects or arrays, in their order."""
+    found = []
+    for block in _fenced_blocks(text)[-MOST_BLOCKS:]:
         try:
             value = parse_json(block)
         except NotJson:
             continue
         if is_flawless(value):
-            return value
-    return _last_in(text)
+            found.append(value)
+    return found
 
 
 def _fenced_blocks(text: str) -> list[str]:
@@ -52,9 +75,9 @@ def _fenced_blocks(text: str) -> list[str]:
     return blocks
 
 
-def _last_in(text: str) -> Any:
-    """Return the last object or array that lies in no other one, or the trimmed text without any."""
-    found: Any = text.strip()
+def values_in(text: str) -> list[Any]:
+    """Return the objects and arrays that lie in no other one, in their order."""
+    found: list[Any] = []
     position = read = 0
     while read < MOST_READ and (opening := _OPENING.search(text, position)):
         start = position = opening.start()
@@ -70,8 +93,9 @@ def _last_in(text: str) -> Any:
         else:
             read += length
             position += length
-            found = value if is_flawless(value) else found
-    return found
+            if is_flawless(value):
+                found.append(value)
+    return found[-MOST_VALUES:]
 
 
 def _decoded(text: str, start: int) -> tuple[Any, int]:

@@ -1,8 +1,8 @@
 """The rule of equality of answers and exported values, and the first difference as a sentence.
 
 Objects have the same keys and lists the same order. Numbers are equal within 1e-9, absolute or relative, and integers
-compare with reals. Booleans never equal numbers, NaN equals nothing, null only null. Texts are equal after NFC and
-without white space at their ends, otherwise exactly.
+compare with reals. Booleans never equal numbers, NaN equals nothing, null only null. Texts are equal after NFC, without
+white space at their ends, with plain quotes and spaces for typographic ones, otherwise exactly.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ NEARNESS = 1e-9
 MOST_UNPAIRED = 300
 """Lists in any order are compared exactly up to this many elements that have no identical one in the other list."""
 SHOWN_CHARACTERS = 200
+_FOLDS = str.maketrans(
+    {
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033", '"'),
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
+        **dict.fromkeys("\u00a0\u202f\u2007\u2009\u200a\u2002\u2003", " "),
+        **dict.fromkeys("\u200b\u2060\ufeff", ""),
+    }
+)
+"""Quotes and spaces as word processors and models write them, and the plain ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,11 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip()
 
 
+def folded(text: str) -> str:
+    """Return a text with plain quotes for typographic ones, and with spaces for those that do not break."""
+    return plain(text).translate(_FOLDS)
+
+
 def are_equal(expected: Any, actual: Any) -> bool:
     """Return whether two values are equal under the rule."""
     return first_difference(expected, actual) is None
@@ -72,7 +86,7 @@ def first_difference(expected: Any, actual: Any, path: str = "$") -> Difference 
     if is_number(expected) and is_number(actual):
         return None if numbers_equal(expected, actual) else _difference(path, expected, actual)
     if isinstance(expected, str) and isinstance(actual, str):
-        return None if plain(expected) == plain(actual) else _difference(path, expected, actual)
+        return None if folded(expected) == folded(actual) else _difference(path, expected, actual)
     if isinstance(expected, dict) and isinstance(actual, dict):
         return _of_objects(expected, actual, path)
     if isinstance(expected, list | tuple) and isinstance(actual, list | tuple):

@@ -138,5 +138,7 @@ def _to(above: bool) -> str:
 
 
 def _meant(value: Any, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(value)[:60], names, n=1, cutoff=0.6)
+    # The last word of a longer name says what is meant: task_id is an id, not a task.
+    last = str(value)[:60].casefold().rpartition("_")[2]
+    near = [last] if last in names else difflib.get_close_matches(str(value)[:60], names, n=1, cutoff=0.6)
     return f" Did you mean {near[0]}?" if near else ""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from arena_kit.rollout.values.actions import ACTIONS, ActionRefused
-from arena_kit.rollout.values.answers import answer_in
+from arena_kit.rollout.values.answers import answer_said
 
 GRID = 1_000
 SCROLL_PIXELS = 600
@@ -112,7 +112,7 @@ def _on(action: str, *further: str) -> Callable[..., Made]:
 
 
 def _answered(text: Any) -> Made:
-    return {"action": "answer", "value": answer_in(text) if isinstance(text, str) else text}
+    return {"action": "answer", "value": answer_said(text) if isinstance(text, str) else text}
 
 
 TEXTS: Mapping[str, Callable[..., Made]] = {
@@ -152,7 +152,7 @@ TEXTS: Mapping[str, Callable[..., Made]] = {
 def _of_text(text: str) -> Made:
     call = _call_in(text)
     if call is None:
-        return {"action": "answer", "value": answer_in(text)}
+        return {"action": "answer", "value": answer_said(text)}
     name, values, named = call
     try:
         return TEXTS[name](*values, **named)

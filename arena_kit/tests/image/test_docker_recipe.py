@@ -56,6 +56,9 @@ def run(engine: docker.DockerClient, image: str, code: str) -> str:
     return output.decode().strip()
 
 
+LEFT_OUT = ("Hidden files, files of other programs and venv are left out: .dockerignore.",)
+
+
 @pytest.mark.docker
 def test_an_image_holds_the_files_of_the_submission_and_its_labels_and_none_of_them_has_run(
     engine: docker.DockerClient,
@@ -68,15 +71,16 @@ def test_an_image_holds_the_files_of_the_submission_and_its_labels_and_none_of_t
     result = build({"net/weights.txt": "1", **smuggled, **traps}, log)
 
     image = engine.images.get(result.image)
-    assert (result.image, result.digest, result.warnings) == (f"{PREFIX}:s1-b2", image.id, ())
+    assert (result.image, result.digest, result.warnings) == (f"{PREFIX}:s1-b2", image.id, LEFT_OUT)
     assert image.labels["arena.submission"] == "1"
     assert image.attrs["Config"].get("OnBuild") in (None, [])
-    names = sorted(["net", "player.py", *smuggled, *traps])
+    names = sorted(["net", "player.py", "Dockerfile", *traps])
     assert run(engine, result.digest, LIST) == f"{names} {PLAYER.strip()}"
     assert recipe().missing(dict.fromkeys((result.image, result.digest, "sha256:0"), "")) == {"sha256:0"}
     assert log[-1].startswith(f"Built {PREFIX}:s1-b2 in ")
     assert log[:-1] == [
         "Step 1/4: check and unpack the archive",
+        f"Note: {LEFT_OUT[0]}",
         f"Step 2/4: base image {settings.PLAYER_BASE_IMAGE}",
         "Step 3/4: requirements (none)",
         "Step 4/4: image of the submission",

@@ -149,7 +149,7 @@ def test_every_failure_has_a_code_of_its_own_and_one_line(
     ("wanted", "advice"),
     [
         ("cv2", "Did you mean opencv-python-headless?"),
-        ("stable-baselines==3", "Did you mean stable-baselines3?"),
+        ("stable-baselines==3", "stable-baselines has no wheels. Write stable-baselines3 instead."),
         ("qqqq", "Check the name, or leave it out."),
     ],
 )

@@ -57,12 +57,9 @@ def fault_of(log: str, exit_status: int | None = 0) -> ScriptFault:
         ('{"score": 5}\n{"score": "high"}\n', 5.0),
         ('{"score": 5}\n{"score": NaN}\n', 5.0),
         ('{"score": 5}\n{"loss": 1}\n', 5.0),
-        ('{"score": 5}\n{"score": 6}{"score": 7}\n', 5.0),
         ('{"score": 5}\n[{"score": 6}]\n', 5.0),
-        ('{"score": 5}\nscore {"score": 6}\n', 5.0),
         ('{"score": 5}\n{"score": 6, "score": 7}\n', 5.0),
         ('{"score": 5}\n{"score": 6, "more": {"a": 1, "a": 2}}\n', 5.0),
-        ('{"score": 5}\n{\n"score": 6\n}\n', 5.0),
         ('{"score": 5}\n{"score": 6', 5.0),
         ("{'score': 6}\n" + '{"score": 5}', 5.0),
         ('{"score": 5, "note": "\\ud800"}', 5.0),
@@ -75,6 +72,73 @@ def fault_of(log: str, exit_status: int | None = 0) -> ScriptFault:
 )
 def test_the_last_line_that_is_one_object_with_a_finite_score_counts(log: str, score: float) -> None:
     assert score_of(log) == ScriptScore(score)
+
+
+PRETTY = json.dumps({"score": 12.5, "best": {"score": 99.0}, "metrics": [1, 2]}, indent=2)
+
+
+@pytest.mark.parametrize(
+    ("log", "score"),
+    [
+        ('\rEpisode 30\tmean: 15.00{"score": 12.5, "episodes": 30}\n', 12.5),
+        ('100%|####| 30/30 [00:01<00:00]{"score": 12.5}', 12.5),
+        ('{"score": 12.5}UserWarning: Env not closed\n', 12.5),
+        ('{"score": 12.5} done\nbye\n', 12.5),
+        (f"{PRETTY}\n", 12.5),
+        (f"progress 100%{PRETTY}\nbye\n", 12.5),
+        (json.dumps({"score": 12.5, "runs": [{"score": 1}, {"score": 2}]}, indent=4), 12.5),
+        ("\n".join(f"  {line}" for line in PRETTY.split("\n")), 12.5),
+        ('{\n"score": 12.5\n}\n', 12.5),
+        ('\x1b[32m{"score": 12.5}\x1b[0m\n', 12.5),
+        ('\x1b[1A\x1b[2K\x1b[1;31m{"score": 12.5}\x1b[0m', 12.5),
+        ('\ufeff{"score": 12.5}\n', 12.5),
+        ('>>> {"score": 12.5}\n', 12.5),
+        ('INFO:root:{"score": 12.5}\n', 12.5),
+        ("loss {'a': 1} " + '{"score": 12.5}', 12.5),
+        (json.dumps({"score": 12.5, "metrics": [0.123456789] * 9000}), 12.5),
+        ('{"score": 6}{"score": 12.5}\n', 12.5),
+        ('[12 bytes cut]{"score": 6}\n{\n "score": 12.5\n}', 12.5),
+    ],
+)
+def test_a_score_is_read_behind_progress_over_lines_and_in_colours(log: str, score: float) -> None:
+    found = read_score(log, 0)
+    assert isinstance(found, ScriptScore), found
+    assert found.score == score
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        '{"x": {"score": 3}',
+        '[{"score": 6}]',
+        '[1,\n{\n"score": 6\n}\n]',
+        '{"a": [{"score": 6}',
+        '[9 bytes cut]x{"score": 6}',
+    ],
+)
+def test_a_score_within_something_else_is_none(log: str) -> None:
+    assert fault_of(log) is ScriptFault.NO_SCORE
+
+
+@pytest.mark.parametrize(
+    ("printed", "log", "score"),
+    [
+        ('{"score": 12.5}', '{"score": 12.5}UserWarning: {"score": 1}\n', 12.5),
+        ('{"score": 12.5}\n', '{"sco\nwarning\nre": 12.5}\n', 12.5),
+        ("", '{"score": 3}\n', 3.0),
+        ("bye\n", 'bye\n{"score": 3}\n', 3.0),
+    ],
+)
+def test_the_score_is_that_of_standard_output_if_there_is_one(printed: str, log: str, score: float) -> None:
+    found = judge(ScriptEnd(Ending.EXITED, 0, 1.0, None, log, printed), LIMITS)
+    assert isinstance(found, ScriptScore)
+    assert found.score == score
+
+
+def test_a_score_that_was_cut_says_so() -> None:
+    found = read_score("[9000 bytes cut]1, 2]}\n", 0)
+    assert isinstance(found, ScriptFailure)
+    assert "print a shorter line" in found.error
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_a_package_that_cannot_work_is_refused(changes: dict[str, Any], code: st
     assert code in [found for found, _ in codes(**changes)]
 
 
-@pytest.mark.parametrize("name", ["../x", "/x", "services/../../x", "services/a\\b"])
+@pytest.mark.parametrize("name", ["../x", "/x", "services/../../x", "services\\..\\..\\b"])
 def test_hostile_names_are_refused(name: str) -> None:
     with pytest.raises(PackageRefused):
         package_read(packed({**files(), name: "x"}))
@@ -149,7 +149,7 @@ def test_links_and_bombs_are_refused() -> None:
     assert caught.value.code == "not_a_file"
     data = packed(files())
     with zipfile.ZipFile(data, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("seed/zeros", bytes(40 << 20))
+        archive.writestr("seed/zeros", bytes(130 << 20), compresslevel=1)
     with pytest.raises(PackageRefused) as caught:
         package_read(data)
     assert caught.value.code == "compression_ratio"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.upload.archive import ArchiveReport, decoded, inspect_archive, read_text, unpack_archive
+from arena_kit.upload.archive import ArchiveReport, inspect_archive, read_text, unpack_archive
 from arena_kit.upload.zip_safety import ArchiveLimits, ArchiveRefused, check_portable
 
 PLAYER = b"class Player: ...\n"
@@ -146,10 +146,10 @@ def test_unpacking_writes_the_files_with_fixed_modes_whatever_the_umask(tmp_path
     assert (tmp_path / "player" / "empty").is_dir()
 
 
-def test_a_smuggled_dockerfile_is_a_file_like_any_other(tmp_path: Path) -> None:
+def test_a_smuggled_dockerfile_is_a_file_like_any_other_and_hidden_ones_are_not_unpacked(tmp_path: Path) -> None:
     unpack_archive(zip_of(("Dockerfile", b"FROM scratch"), (".dockerignore", b"*")), tmp_path)
 
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".dockerignore", "Dockerfile", "player.py"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["Dockerfile", "player.py"]
 
 
 def test_unpacking_never_writes_over_a_file_or_through_a_link(tmp_path: Path) -> None:
@@ -185,10 +185,11 @@ def test_what_is_no_whole_zip_is_refused(content: bytes, code: str) -> None:
         ("/etc/passwd", "absolute_path"),
         ("C:/windows/x.py", "absolute_path"),
         ("a:b.txt", "absolute_path"),
-        ("a\\b.py", "absolute_path"),
+        ("\\server\\b.py", "absolute_path"),
+        ("..\\b.py", "path_traversal"),
         ("../evil.py", "path_traversal"),
         ("a/../../evil.py", "path_traversal"),
-        ("a/./b.py", "path_traversal"),
+        ("a/./../b.py", "path_traversal"),
         ("a//b.py", "path_traversal"),
         ("..", "path_traversal"),
         ("line\nbreak.py", "bad_name"),
@@ -364,10 +365,3 @@ def test_names_that_windows_cannot_hold_are_refused_at_the_upload(name: str) -> 
 
 def test_names_that_every_system_holds_are_taken() -> None:
     check_portable(["player.py", "auxiliary.txt", "console/nullable.py", ".python-version", "a.b/c d.txt", "COM10"])
-
-
-def test_a_file_that_powershell_wrote_gets_a_sentence_that_helps() -> None:
-    with pytest.raises(ArchiveRefused) as refused:
-        decoded("numpy==2.0\n".encode("utf-16"), "requirements.txt")
-    assert refused.value.code == "not_utf8"
-    assert "Out-File -Encoding utf8 requirements.txt" in str(refused.value)

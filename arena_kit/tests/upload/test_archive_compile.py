@@ -91,3 +91,27 @@ def test_files_that_finder_adds_are_no_python() -> None:
     with zipfile.ZipFile(file, "a") as packed:
         packed.writestr("broken.py", b"\0\x05\x16\x07")
     assert "broken.py does not compile" in refusal(file)
+
+
+def test_all_files_that_do_not_compile_are_named_at_once() -> None:
+    with pytest.raises(ArchiveRefused) as caught:
+        check_python_compiles(archive(player="", a="def (:\n", b="x = = 1\n", c="x = 1\n\0"))
+    assert [caught.value.file, *(one.file for one in caught.value.others)] == ["a.py", "b.py", "c.py"]
+    assert "a.py does not compile: line 1: invalid syntax. b.py does not compile" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_refused"),
+    [
+        (b"# \xe9t\xe9\nprint(1)\n", True),
+        (b"x = '\xe9'\n", True),
+        (b"# coding: latin-1\n# \xe9\n", False),
+        ("# été\n".encode(), False),
+        (b"\xef\xbb\xbfprint(1)\n", False),
+    ],
+)
+def test_a_script_is_read_as_python_reads_its_own_program(source: bytes, is_refused: bool) -> None:
+    if is_refused:
+        assert "submission.py does not compile: it is not in UTF-8" in refusal(archive(submission=source))
+    else:
+        check_python_compiles(archive(submission=source))

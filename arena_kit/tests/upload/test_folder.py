@@ -38,8 +38,8 @@ def packed(folder: Path) -> tuple[bytes, tuple[str, ...]]:
 def test_hidden_files_and_compiled_python_stay_here(folder: Path) -> None:
     content, notes = packed(folder)
     assert inspect_archive(io.BytesIO(content)).names == ("lib/moves.py", "player.py")
-    assert ".env" in notes[0]
     assert ".git/" in notes[0]
+    assert "passwords or tokens are left out: .env." in notes[1]
 
 
 def test_the_wanted_python_is_packed_and_an_environment_of_tools_is_not(folder: Path) -> None:

@@ -103,3 +103,36 @@ def test_a_client_s_main_file_must_be_there() -> None:
         pack_script(sent("a.py"), "b.py")
     with pytest.raises(Refused, match="there is another submission.py"):
         pack_script(sent("a.py", "submission.py"), "a.py")
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (["main.py"], ["main.py"]),
+        (["agent.py"], ["agent.py"]),
+        (["my_bot.py"], ["player.py"]),
+        (["Player.py"], ["player.py"]),
+        (["BOT.PY"], ["player.py"]),
+        (["submission.py"], ["main.py"]),
+        (["C:\\work\\bot.py"], ["player.py"]),
+        (["bot.py", "q.npy"], ["player.py", "q.npy"]),
+        (["._bot.py", "bot.py", ".DS_Store"], ["player.py"]),
+        (["player.py", "kaggle.json"], ["player.py"]),
+    ],
+)
+def test_where_scripts_are_not_taken_a_single_program_is_the_player(files: list[str], expected: list[str]) -> None:
+    with pack_files(sent(*files), takes_scripts=False) as packed:
+        assert names(packed) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (["bot.ipynb"], "Save a notebook's code as player.py"),
+        (["weights.bin"], "Send the file player.py"),
+        (["a.py", "b.py"], "Name the file that holds the player player.py; these are a.py, b.py."),
+    ],
+)
+def test_files_without_one_player_get_advice(files: list[str], sentence: str) -> None:
+    with pytest.raises(Refused, match=sentence):
+        pack_files(sent(*files), takes_scripts=False)

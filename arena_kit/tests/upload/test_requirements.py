@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from pip._internal.req.req_file import break_args_options, preprocess
 
-from arena_kit.upload.archive import ArchiveReport
+from arena_kit.upload.archive import ArchiveReport, decoded
 from arena_kit.upload.requirements import (
     MAX_REQUIREMENTS,
     Requirements,
@@ -43,9 +43,10 @@ def test_markers_are_kept() -> None:
         ("evil @ file:///tmp/evil", "requirements_url"),
         ("evil @ https://evil.example/evil.whl", "requirements_url"),
         ("git+https://evil.example/evil.git", "requirements_line"),
-        ("numpy \\", "requirements_line"),
+        ("numpy \\\n--no-binary :all:", "requirements_line"),
         ("numpy --no-binary=:all:", "requirements_line"),
-        ("numpy==1.0 --hash=sha256:00", "requirements_line"),
+        ("numpy==1.0 --hash=sha256:00 -e .", "requirements_line"),
+        ("--hash=sha256:00", "requirements_option"),
         ("numpy\x00", "requirements_line"),
         ("numpy\x0b--no-binary :all:", "requirements_line"),
         ("numpy\r-r evil", "requirements_line"),
@@ -193,3 +194,108 @@ def test_markers_with_lists_of_versions_stay() -> None:
     line = 'tomli; python_version in "3.9 3.10" and platform_machine != "arm64-v8"'
 
     assert parse_requirements(line).lines == (line,)
+
+
+EXPORT = "# This file may be used to create an environment using:\n# $ conda create --name <env> --file <this file>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("numpy==1.26.4 \\\n    --hash=sha256:00ff \\\n    --hash=sha256:11ee\n", ["numpy==1.26.4"]),
+        ("numpy==1.26.4 --hash=sha256:00ff\nscipy --hash sha512:aa\n", ["numpy==1.26.4", "scipy"]),
+        ("torch>=2, \\\n  <3\n", ["torch<3,>=2"]),
+        ("numpy \\", ["numpy"]),
+        ("numpy  # für das Netz\n# 神经网络\ntqdm # \u0441\u0435\u0442\u044c\n", ["numpy", "tqdm"]),
+        (f"{EXPORT}_libgcc_mutex=0.1=main\nnumpy=1.26.4=py311_0\n", ["numpy==1.26.4.*"]),
+        ("ca-certificates=2024=h0\npytorch=2.1.0=py3.11_cpu_0\n", ["torch==2.1.0.*"]),
+        (f"{EXPORT}tqdm=4.66.1=pypi_0\nvs2015_runtime=14.3=h1\nm2w64-gmp=6.1=2\n", ["tqdm==4.66.1.*"]),
+        ("torch==2.3.0+cpu\n", ["torch==2.3.0"]),
+        ("torch==2.1.0+cu121\ntorchvision==0.16.0+cu121", ["torch==2.1.0", "torchvision==0.16.0"]),
+        ("numpy\npywin32==306\nappnope==0.1.3\npywinpty\npyobjc-core==9", ["numpy"]),
+        ("gym==0.21.0", ["gym==0.21.0"]),
+    ],
+)  # fmt: skip
+def test_what_tools_write_is_read(text: str, lines: list[str]) -> None:
+    assert list(parse_requirements(text).lines) == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("gym==0.21.0", "gym has no wheels: write gymnasium instead."),
+        ("sklearn", "sklearn has no wheels: write scikit-learn instead."),
+        ("stable-baselines", "write stable-baselines3 instead."),
+        ("torch==2.3.0+cpu", "torch==2.3.0+cpu is read as torch==2.3.0: the package index has no other builds."),
+        ("pywin32==306", "pywin32==306 is left out: players run on Linux, and it is for other systems."),
+        (f"{EXPORT}numpy=1=0", "is read as written by conda list --export."),
+    ],
+)
+def test_a_note_says_what_was_read_otherwise_than_written(text: str, note: str) -> None:
+    assert any(note in one for one in parse_requirements(text).notes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["vs2015_runtime=14.27", "vc=14.2", "ucrt", "m2w64-gcc-libs=5.3", "msys2-conda-epoch", "pywinpty", "win_inet_pton",
+     "appnope", "python.app=3", "pyobjc-core", "cctools_osx-64=973", "clang_osx-arm64", "wincertstore=0.2",
+     "console_shortcut=0.1=4", "icc_rt=2022", "libcxx=14.0.6", "llvm-openmp"],
+)  # fmt: skip
+def test_packages_of_windows_and_macos_are_left_out_as_those_of_linux(line: str) -> None:
+    result = parse_environment_yml(f"dependencies: ['{line}', numpy]")
+    assert result.lines == ("numpy",)
+    assert "is left out" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "sentence"),
+    [
+        ("scipy @ file:///x\n-e .\nnumpy=1.26\n", [1, 2, 3], "Write == instead of =."),
+        ("a @ file:///a\nb\nc @ https://c.example\n", [1, 3], "pip list --format=freeze > requirements.txt"),
+        ("./a\n./b\n", [1, 2], "Addresses and paths are not allowed"),
+        ("-e .\n" * 40, [*range(1, 21)], "options like -e are not allowed. Remove the line."),
+        ("n\u00fcmpy\n\nsc\u00efpy\n", [1, 3], "but in comments"),
+    ],
+)
+def test_all_mistakes_are_named_at_once_up_to_twenty(text: str, lines: list[int], sentence: str) -> None:
+    with pytest.raises(RequirementsRefused) as caught:
+        parse_requirements(text)
+    assert [caught.value.line, *(one.line for one in caught.value.others)] == lines
+    assert all(f"requirements.txt, line {line}" in str(caught.value) for line in lines)
+    assert sentence in str(caught.value)
+
+
+def test_all_mistakes_of_an_environment_are_named_at_once() -> None:
+    with pytest.raises(RequirementsRefused) as caught:
+        parse_environment_yml("dependencies: ['a@b', 1, {pip: ['-e .', 'x @ file:///x']}]")
+    assert len(caught.value.others) == 3
+
+
+def test_an_explicit_list_of_conda_gets_advice() -> None:
+    with pytest.raises(RequirementsRefused, match="conda env export > environment.yml"):
+        parse_requirements("@EXPLICIT\nhttps://conda.example/a.conda\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("Requirements.txt", "rename it to requirements.txt"),
+        ("requirement.txt", "rename it to requirements.txt"),
+        ("REQUIREMENTS.TXT", "rename it to requirements.txt"),
+        ("requirements.txt.txt", "rename it to requirements.txt"),
+        ("requirements-dev.txt", "rename it to requirements.txt"),
+        ("conda.yml", "rename it to environment.yml"),
+        ("Environment.yml", "rename it to environment.yml"),
+        ("Pipfile", "write its packages as lines of requirements.txt"),
+        ("poetry.lock", "write its packages as lines of requirements.txt"),
+    ],
+)
+def test_requirements_under_another_name_are_not_read_without_a_word(name: str, advice: str) -> None:
+    (note,) = read_requirements(ArchiveReport("player.py", ("player.py", name), 0), str).notes
+    assert note.startswith(f"{name} is not read: {advice}")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+def test_requirements_are_read_in_the_encodings_of_windows(encoding: str) -> None:
+    text = decoded("numpy==2.0\r\n# \u00fc\r\n".encode(encoding), "requirements.txt")
+    assert parse_requirements(text).lines == ("numpy==2.0",)

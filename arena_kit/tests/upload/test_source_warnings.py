@@ -48,7 +48,7 @@ def found(source: str, *, has_requirements: bool = True, name: str = "player.py"
         ("import numpy as np\nnp.load('/data/w.npy')", [("absolute_path", 2)]),
         ("import threading\nthreading.Thread(target=print).start()", [("thread_at_import", 2)]),
         ("from concurrent.futures import ThreadPoolExecutor as E\nE = None", []),
-        ("from multiprocessing import Pool\nPOOL = Pool(2)", [("thread_at_import", 2)]),
+        ("from multiprocessing import Pool\nPOOL = Pool(2)", [("shared_memory", 2), ("thread_at_import", 2)]),
         ("class A:\n    import threading\n    t = threading.Timer(1, print)", [("thread_at_import", 3)]),
         ("x = 1\n" * 5001, [("long_file", 1)]),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -18,7 +20,7 @@ from django.utils import timezone
 
 from core.models import Environment, Submission, User
 from core.submissions import services
-from core.submissions.services import agent_create
+from core.submissions.services import agent_create, submission_create
 from core.submissions.uploads import archives_sweep
 from tests.samples import FIRST, zip_of
 
@@ -49,6 +51,29 @@ def test_an_archive_stays_if_only_the_answer_to_the_commit_is_lost(
 
     submission = Submission.objects.get()
     assert submission.archive.storage.exists(str(submission.archive.name))
+
+
+def test_hidden_files_and_secrets_are_not_stored_and_their_sender_is_told(
+    alice: User, environment: Environment
+) -> None:
+    def sent() -> SimpleUploadedFile:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as packed:
+            for name in ("player.py", ".env", "kaggle.json", "._player.py"):
+                packed.writestr(zipfile.ZipInfo(name), FIRST if name == "player.py" else "SECRET=1")
+        return SimpleUploadedFile("player.zip", file.getvalue())
+
+    told: list[str] = []
+    made = agent_create(
+        owner=alice, environment=environment, name="newcomer", is_public=True, archive=sent(), tell=told.append
+    )
+    with made.archive.open("rb") as file, zipfile.ZipFile(file) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist()[0] == "player.py"
+        assert not {".env", "kaggle.json", "._player.py"} & set(archive.namelist())
+    assert any("passwords or tokens are left out: .env, kaggle.json." in note for note in told)
+    again = submission_create(agent=made.agent, archive=sent())
+    assert again == made
 
 
 def test_the_sweep_deletes_old_archives_that_no_row_names_and_no_others(alice: User, environment: Environment) -> None:

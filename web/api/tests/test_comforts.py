@@ -126,6 +126,17 @@ def ada(arena: Arena, program: Program, monkeypatch: pytest.MonkeyPatch) -> Clie
     return program(arena.cast.alice)
 
 
+@pytest.mark.parametrize("key", ["files", "archive"])
+@pytest.mark.parametrize("name", ["main.py", "my_bot.py", "submission.py"])
+def test_where_scripts_are_not_taken_a_single_program_is_a_player(
+    ada: Client, arena: Arena, key: str, name: str
+) -> None:
+    source = b"def mine(obs, config):\n    return obs.legalActions[0]\n"
+    form: dict[str, Any] = {key: file(name, source)}
+    said = verdict(ada, environment=arena.stage.environment.slug, **form)
+    assert (said["valid"], said["errors"], said["warnings"]) == (True, [], [])
+
+
 @pytest.mark.slow
 def test_files_are_judged_and_nothing_is_stored(ada: Client, arena: Arena) -> None:
     before = Submission.objects.count()
@@ -144,7 +155,9 @@ def test_files_are_judged_and_nothing_is_stored(ada: Client, arena: Arena) -> No
 
 
 def test_a_script_is_refused_where_scripts_are(ada: Client, arena: Arena) -> None:
-    found = verdict(ada, environment=arena.stage.environment.slug, files=[file("submission.py", b"print(1)\n")])
+    found = verdict(
+        ada, environment=arena.stage.environment.slug, archive=file("a.zip", zip_of("print(1)\n", "submission.py"))
+    )
     assert [error["code"] for error in found["errors"]] == ["script_not_taken"]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from arena_kit.contract import action_of
 from arena_kit.environment.adapters.exports.pictures import RENDER_MODES, check_render_mode, colours, own_pictures
 from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.protocol import Action, Environment, IllegalAction
@@ -116,7 +117,7 @@ class SeatedMatch:
 
     def _encoded(self, action: Any) -> Action:
         if self.spec.action is None:
-            return int(action)
+            return action_of(action)
         return np.asarray(action, self.spec.action.wire).tobytes()
 
 

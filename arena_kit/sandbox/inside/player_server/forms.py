@@ -5,39 +5,170 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any, Dict
+from types import ModuleType
+from typing import Any
 
-from . import serving
+from arena_kit.contract import FORMS, METHODS, OBSERVATION_NAMES
+
+from .kaggle import Kaggle, Variables
+from .signatures import parameters, required
 
 ACCEPTED = (
     "The arena accepts a class Player, create_agent() or create_agent(player_id), a class Agent with no argument or "
     "player_id, functions act, get_action or predict, and Kaggle's agent(observation, configuration)."
 )
-METHODS = ("act", "get_action", "predict")
 VALID_NAMES = ("valid_actions", "legal_actions", "action_mask", "valid")
 """Names of a second argument that gets the valid actions."""
-OBSERVATION_NAMES = ("obs", "observation")
-BOARDS = {"connect-four": (7, 6, 4), "tic-tac-toe": (3, 3, 3)}
-"""The environments whose observations Kaggle's agents get as a board: columns, rows and how many in a row win."""
-KAGGLE_SECONDS = 60.0
+UNKNOWN = re.compile(
+    r"env|space|(?:^|_)(?:board|game|model|path|config|args|dim|size|shape|device|checkpoint)(?:_|$)|^n_|^num_"
+)
+"""Names of arguments that no seat is meant by, and that training programs give to their agents."""
 VARIABLE = 4
 """The flag of code that takes any number of arguments."""
 
 
+class Unfit(RuntimeError):
+    """Something has the name of a player, but cannot be called as the arena calls it."""
+
+
 def adapt(name: str, module: Any) -> Callable[[bool], Any]:
-    """Return a function that makes an object with the player contract from what the module defines."""
-    if hasattr(module, "Player"):
-        make: Callable[[bool], Any] = module.Player
-        return without_argument(make) if takes_nothing(make) else make
-    if maker := getattr(module, "create_agent", None) or agent_class(name, module):
-        seated = seat_maker(maker)
-        return lambda _: Adapted(seated, is_seated=seated is not maker)
-    if any(callable(getattr(module, method, None)) for method in METHODS):
-        return lambda _: Adapted(lambda: module, is_seated=False)
-    if function := kaggle_function(name, module):
-        return lambda _: Kaggle(function)
+    """Return a function that makes an object with the player contract from what the module defines.
+
+    The first form that can really be called is the player: beside it, a file may have helpers of the same names.
+    """
+    unfit = []
+    for form in (player_class, maker, kaggle_named, agents, functions, kaggle_any):
+        try:
+            found = form(name, module)
+        except Unfit as error:
+            unfit.append(error)
+            continue
+        if found is not None:
+            return found
+    if unfit:
+        raise unfit[0]
     raise RuntimeError(f"{name}.py has neither a class Player nor a class Agent. {ACCEPTED}")
+
+
+def player_class(name: str, module: Any) -> Callable[[bool], Any] | None:
+    """Return the class Player; one without its methods only if nothing else in the file looks like a player."""
+    make = getattr(module, "Player", None)
+    if make is None:
+        return None
+    if isinstance(make, type):
+        check_needs("Player", needed_by(make), most=1)
+        others = [other for other in FORMS[1:] if hasattr(module, other)]
+        if not all(callable(getattr(make, method, None)) for method in ("start", "step")) and (
+            others or last_function(module)
+        ):
+            raise Unfit(f"The class Player of {name}.py has no methods start and step. {ACCEPTED}")
+    return without_argument(make) if takes_nothing(make) else make
+
+
+def maker(name: str, module: Any) -> Callable[[bool], Any] | None:
+    """Return what plays with the agents of the function create_agent."""
+    function = getattr(module, "create_agent", None)
+    return None if function is None else adapted(function)
+
+
+def agents(name: str, module: Any) -> Callable[[bool], Any] | None:
+    """Return what plays with the agents of the class Agent."""
+    found = agent_class(name, module)
+    if found is None:
+        return None
+    if isinstance(found, type):
+        check_method(found)
+    return adapted(found)
+
+
+def functions(name: str, module: Any) -> Callable[[bool], Any] | None:
+    """Return what plays with a function of the file."""
+    if not any(callable(getattr(module, method, None)) for method in METHODS):
+        return None
+    check_method(module)
+    return lambda _: Adapted(lambda: module, is_seated=False)
+
+
+def kaggle_named(name: str, module: Any) -> Callable[[bool], Any] | None:
+    """Return what plays with `agent(observation, configuration)`, which no helper is called."""
+    function = getattr(module, "agent", None)
+    if not callable(function):
+        return None
+    first, *more = [*[p.name for p in parameters(function)], ""][:2]
+    return (lambda _: Kaggle(function, module)) if first in OBSERVATION_NAMES and any(more) else None
+
+
+def kaggle_any(name: str, module: Any) -> Callable[[bool], Any] | None:
+    """Return what plays with `agent`, or else with the last function that takes an observation, as Kaggle does."""
+    function = getattr(module, "agent", None)
+    function = function if callable(function) else last_function(module)
+    if function is None:
+        return None
+    needed = required(function)
+    if needed is not None and len(needed) > 2:
+        raise Unfit(f"{_name(function)} takes {len(needed)} arguments. {ACCEPTED}")
+    return lambda _: Kaggle(function, module)
+
+
+def last_function(module: Any) -> Any:
+    """Return the last function of the file whose first argument is an observation; None without one."""
+    found = None
+    for value in vars(module).values():
+        if callable(value) and getattr(value, "__module__", "") == module.__name__ and not isinstance(value, type):
+            first = next(iter(parameters(value)), None)
+            found = value if first is not None and first.name in OBSERVATION_NAMES else found
+    return found
+
+
+def adapted(make: Callable[..., Any]) -> Callable[[bool], Any]:
+    """Return what plays with the agents that `make` returns. Raises Unfit if it needs what the arena does not have."""
+    seated = seat_maker(make)
+    return lambda _: Adapted(seated, is_seated=seated is not make)
+
+
+def check_needs(name: str, needed: list[str] | None, *, most: int) -> None:
+    """Raise Unfit for a maker that needs more arguments than `most`, or one that players do not get."""
+    if not needed:
+        return
+    if unknown := [word for word in needed if UNKNOWN.search(word)]:
+        raise Unfit(
+            f"{name} needs {' and '.join(unknown)}, which players do not get: there is no environment where they run, "
+            "only the state and the valid actions of every move. Give the argument a default, or write the number of "
+            f"actions and the like into the file. {ACCEPTED}"
+        )
+    if len(needed) > most:
+        raise Unfit(f"{name} needs {', '.join(needed)}: the arena gives {most} argument. {ACCEPTED}")
+
+
+def check_method(owner: Any) -> None:
+    """Raise Unfit if the method of a class, or the function of a file, needs an argument that the arena lacks."""
+    method = next((name for name in METHODS if callable(getattr(owner, name, None))), None)
+    if method is None:
+        if isinstance(owner, type) and hasattr(owner, "__getattr__"):
+            return
+        raise Unfit(f"The agent has none of the methods {', '.join(METHODS)}. {ACCEPTED}")
+    function = getattr(owner, method)
+    bound = isinstance(owner, type) and not isinstance(vars_of(owner, method), (staticmethod, classmethod))
+    second = (required(function) or [])[1 + bound : 2 + bound]
+    if second and second[0] not in VALID_NAMES:
+        raise Unfit(f"{method}() needs {second[0]}, which the arena does not have. {ACCEPTED}")
+
+
+def vars_of(owner: type, name: str) -> Any:
+    """Return an attribute of a class as it is written, e.g. a staticmethod."""
+    return next((vars(base)[name] for base in owner.__mro__ if name in vars(base)), None)
+
+
+def needed_by(make: type) -> list[str] | None:
+    """Return the arguments that a class cannot do without; without `inspect` for classes that are written plainly."""
+    begin: Any = getattr(make, "__init__", None)
+    code = getattr(begin, "__code__", None)
+    if code is None or code.co_kwonlyargcount or hasattr(begin, "__wrapped__"):
+        return required(make) if begin is not object.__init__ else []
+    names = code.co_varnames[1 : code.co_argcount]
+    return list(names[: len(names) - len(begin.__defaults__ or ())])
 
 
 def takes_nothing(make: Any) -> bool:
@@ -82,25 +213,14 @@ def seat_maker(maker: Callable[..., Any]) -> Callable[..., Any]:
     needed = required(maker)
     if needed is None:
         return maker
+    check_needs(_name(maker), needed, most=max(1, len(needed)))
     if any(p.name == "player_id" and p.kind is not p.POSITIONAL_ONLY for p in parameters(maker)):
         if [name for name in needed if name != "player_id"]:
-            raise RuntimeError(f"{_name(maker)} needs more than player_id: {', '.join(needed)}. {ACCEPTED}")
+            raise Unfit(f"{_name(maker)} needs more than player_id: {', '.join(needed)}. {ACCEPTED}")
         return lambda seat: maker(player_id=seat)
     if len(needed) > 1:
-        raise RuntimeError(f"{_name(maker)} takes {len(needed)} arguments. {ACCEPTED}")
+        raise Unfit(f"{_name(maker)} takes {len(needed)} arguments. {ACCEPTED}")
     return (lambda seat: maker(seat)) if needed else maker
-
-
-def kaggle_function(name: str, module: Any) -> Any:
-    """Return the function `agent`; in main.py else the last function with an observation, as Kaggle itself does."""
-    if callable(agent := getattr(module, "agent", None)):
-        return agent
-    found = None
-    for value in vars(module).values() if name == "main" else ():
-        if callable(value) and getattr(value, "__module__", "") == module.__name__ and not isinstance(value, type):
-            first = next(iter(parameters(value)), None)
-            found = value if first is not None and first.name in OBSERVATION_NAMES else found
-    return found
 
 
 class Adapted:
@@ -109,6 +229,7 @@ class Adapted:
     def __init__(self, make: Callable[..., Any], *, is_seated: bool) -> None:
         self._make, self._is_seated = make, is_seated
         self._seats: dict[int, Moves] = {}
+        self._variables: Variables | None = None
         self.arena_sit(0)
 
     def arena_sit(self, seat: int) -> None:
@@ -120,9 +241,14 @@ class Adapted:
 
     @property
     def max_parallel_matches(self) -> Any:
-        return getattr(self._moves.agent, "max_parallel_matches", None)
+        # The functions of a file share its variables, which are about one match.
+        own = 1 if isinstance(self._moves.agent, ModuleType) else None
+        return getattr(self._moves.agent, "max_parallel_matches", own)
 
     def start(self, state: Any, valid_actions: Any) -> Any:
+        if isinstance(self._moves.agent, ModuleType) and self.max_parallel_matches == 1:
+            self._variables = self._variables or Variables(self._moves.agent)
+            self._variables.renew()
         if callable(reset := getattr(self._moves.agent, "reset", None)):
             reset()
         return self._moves.choose(state, valid_actions)
@@ -153,95 +279,7 @@ class Moves:
         action = self._choose(state, valid_actions) if self._with_valid_actions else self._choose(state)
         if self._is_predict and isinstance(action, tuple):
             action = action[0]
-        return plain(action)
-
-
-class Struct(Dict[str, Any]):
-    """A dictionary whose values are attributes too, as Kaggle's agents expect."""
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self[name] = value
-
-
-class Kaggle:
-    """Gives a function `agent(observation, configuration)` the player contract.
-
-    For the games of BOARDS it gets `board` and `mark` as Kaggle's connectx and tictactoe do; for the others `state`.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        needed = required(function)
-        if needed is not None and len(needed) > 2:
-            raise RuntimeError(f"{_name(function)} takes {len(needed)} arguments. {ACCEPTED}")
-        positional = [p for p in parameters(function) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self._is_configured = needed is None or len(positional) >= 2
-        self._seat = self._step = 0
-
-    def arena_sit(self, seat: int) -> None:
-        """Play the next match in this seat."""
-        self._seat = seat
-
-    def start(self, state: Any, valid_actions: Any) -> Any:
-        self._step = 0
-        return self.step(state, valid_actions, 0.0)
-
-    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> Any:
-        values = state.ravel().tolist() if hasattr(state, "ravel") else list(state)
-        valid = valid_actions.tolist() if hasattr(valid_actions, "tolist") else list(valid_actions)
-        observation = Struct(
-            step=self._step, remainingOverageTime=KAGGLE_SECONDS, mark=self._seat + 1, playerId=self._seat,
-            legalActions=valid, reward=prev_reward,
-        )  # fmt: skip
-        configuration = Struct(actTimeout=1, agentTimeout=KAGGLE_SECONDS, episodeSteps=1000, runTimeout=1200)
-        if shape := BOARDS.get(serving.environment.rpartition("-v")[0]):
-            columns, rows, in_a_row = shape
-            # Cells are 1 and -1 here; Kaggle's are the marks 1 and 2.
-            observation.board = [2 if cell < 0 else cell for cell in values[: columns * rows]]
-            configuration.update(columns=columns, rows=rows, inarow=in_a_row, timeout=1)
-        else:
-            observation.state = state
-        # Kaggle counts the moves of both players.
-        self._step += 2
-        return plain(self._function(observation, configuration) if self._is_configured else self._function(observation))
-
-    def end(self, state: Any, prev_reward: float) -> None:
-        pass
-
-
-def plain(action: Any) -> Any:
-    """Return the number in an array with a single one; other actions stay as they are."""
-    if serving.numpy is not None and isinstance(action, serving.numpy.ndarray) and action.size == 1:
-        return action.reshape(-1)[0]
-    return action
-
-
-def parameters(function: Callable[..., Any]) -> list[Any]:
-    """Return what a function takes; nothing for those that do not say."""
-    import inspect
-
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def required(function: Callable[..., Any]) -> list[str] | None:
-    """Return the names of the arguments that a function cannot do without; None for one that does not say."""
-    import inspect
-
-    try:
-        found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return None
-    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in found if p.default is p.empty and p.kind not in kinds]
+        return action
 
 
 def _name(function: Any) -> str:

@@ -8,12 +8,12 @@ import mmap
 import os
 import socket
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 from . import forms, serving
 from .site import arena_sources
+from .traces import traced
 
 OBJECTS_BYTES = 256 << 20
 """Memory for all `Player` objects of a duel, unless the player sets `max_parallel_matches`."""
@@ -50,7 +50,7 @@ def resident_bytes() -> int:
 def report(error: BaseException) -> int:
     """Print an error into the player's log; return the exit status."""
     with contextlib.suppress(Exception):
-        traceback.print_exception(type(error), error, error.__traceback__)
+        sys.stderr.write(traced(error))
         sys.stdout.flush()
         sys.stderr.flush()
     return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1

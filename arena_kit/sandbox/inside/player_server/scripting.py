@@ -1,7 +1,8 @@
 """Process 1 of a script's container: starts the script, keeps the end of its output, and ends what it leaves behind.
 
 It runs no code of the script, and the script cannot see it or its connection to the host. Its messages to the host are
-`printed` (the end of the output, once a second), `failed` (the script could not be started) and `ended`.
+`printed` (the end of both outputs, once a second), `failed` (the script could not be started), and at the end `score`
+(the end of standard output) and `ended`.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class ScriptSupervisor:
         self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._control.connect(os.path.join(options.channel, "control.sock"))
         self._tail = Tail(options.log_limit)
+        self._printed = Tail(options.log_limit)
+        """Standard output alone, which has the score."""
         self._told = 0
         self._next_preview = 0.0
         self._oom_kills = process.oom_kills()
@@ -72,26 +75,30 @@ class ScriptSupervisor:
         signal.set_wakeup_fd(waker)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         output, writer = os.pipe()
-        os.set_blocking(output, False)
+        errors, error_writer = os.pipe()
+        for pipe in (output, errors):
+            os.set_blocking(pipe, False)
         try:
             work = self._make_work_folder()
             begun = time.monotonic()
-            script = self._start(work, writer)
+            script = self._start(work, writer, error_writer)
         except OSError as error:
             # A failure before the script runs is not the script's fault.
             self._say("failed", why=f"{error.strerror}: {error.filename or 'fork'}")
             return
         os.close(writer)
+        os.close(error_writer)
         selector = selectors.DefaultSelector()
-        for source in (output, wake, self._control):
+        for source in (output, errors, wake, self._control):
             selector.register(source, selectors.EVENT_READ)
         deadline = begun + self._options.seconds
         status = None
         while status is None and (now := time.monotonic()) < deadline:
             ready = {key.fileobj for key, _ in selector.select(min(deadline - now, PREVIEW_SECONDS))}
-            if output in ready and not self._read(output):
-                # The script has closed its outputs, and may still run.
-                selector.unregister(output)
+            for pipe, is_printed in ((output, True), (errors, False)):
+                if pipe in ready and not self._read(pipe, is_printed=is_printed):
+                    # The script has closed this output, and may still run.
+                    selector.unregister(pipe)
             if wake in ready:
                 os.read(wake, 4096)
                 status = reaped(script)
@@ -101,10 +108,12 @@ class ScriptSupervisor:
             self._preview()
         wall_seconds = time.monotonic() - begun
         process.kill_others()
-        for _ in range(LEFT_READS):
-            if not self._read(output):
-                break
+        for pipe, is_printed in ((output, True), (errors, False)):
+            for _ in range(LEFT_READS):
+                if not self._read(pipe, is_printed=is_printed):
+                    break
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._say("score", text=self._printed.text(self._options.log_limit))
         self._say(
             "ended",
             status=status,
@@ -123,13 +132,13 @@ class ScriptSupervisor:
             os.symlink(os.path.join(self._options.player, name), os.path.join(work, name))
         return work
 
-    def _start(self, work: str, writer: int) -> int:
+    def _start(self, work: str, writer: int, error_writer: int) -> int:
         pid = os.fork()
         if pid:
             return pid
         try:
             os.dup2(writer, 1)
-            os.dup2(writer, 2)
+            os.dup2(error_writer, 2)
             os.closerange(3, 1024)
             os.setsid()
             process.prctl(process.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -157,13 +166,15 @@ class ScriptSupervisor:
         finally:
             os._exit(127)
 
-    def _read(self, output: int) -> bool:
-        """Read a piece of the output; return False when there is no more now, or at its end."""
+    def _read(self, output: int, *, is_printed: bool) -> bool:
+        """Read a piece of an output; return False when there is no more now, or at its end."""
         try:
             data = os.read(output, 65536)
         except BlockingIOError:
             return False
         self._tail.add(data)
+        if is_printed:
+            self._printed.add(data)
         return bool(data)
 
     def _preview(self) -> None:

@@ -10,21 +10,22 @@ import math
 import socket
 import struct
 import time
-import traceback
 from array import array
 from collections.abc import Callable
 from typing import Any
 
+from arena_kit.contract import BadAction, action_of
 from arena_kit.frames import Splitter, pack_data
 
 from . import printing
+from .traces import traced
 
 numpy: Any = None
 """The module NumPy, once `import_numpy` found it. Only the player's process imports it, because it may be a package of
 the submission."""
 
-environment = ""
-"""The id of the environment, once the referee has named it. One process plays one environment."""
+environment: dict[str, Any] = {}
+"""The referee's HELLO, once it has arrived: one process plays one environment."""
 
 HELLO, START, STEP, END, QUESTIONS, JSON_QUESTION = 1, 2, 3, 4, 5, 6
 READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
@@ -40,10 +41,6 @@ FLUSH_SECONDS = 0.001
 """Answers wait at most this long to be sent together."""
 SMALL_BYTES = 4096
 """Larger observations are copied out of the array of their batch, so that a player that keeps one does not keep all."""
-
-
-class BadAction(Exception):
-    """The player returned something that is not an action."""
 
 
 def import_numpy() -> None:
@@ -89,7 +86,7 @@ class Server:
 
     def greet(self, hello: dict[str, Any]) -> None:
         """Read the format of the questions from HELLO and answer READY."""
-        globals()["environment"] = hello.get("environment", "")
+        globals()["environment"] = hello
         observation = hello["observation"]
         if observation.get("form") == "json":
             self.ready(1)
@@ -137,7 +134,7 @@ class Server:
                 self.put_text(INVALID, match, sequence, str(error))
             except Exception as error:
                 sentence = f"{type(error).__name__}: {error}"[:300]
-                self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
+                self.put_text(ERROR, match, sequence, sentence + "\n" + traced(error))
             now = time.monotonic()
             if now - begun > SLOW_SECONDS or now - unsent_since > FLUSH_SECONDS:
                 self.flush()
@@ -169,7 +166,7 @@ class Server:
             self.put_text(INVALID, match, sequence, str(error))
         except Exception as error:
             sentence = f"{type(error).__name__}: {error}"[:300]
-            self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
+            self.put_text(ERROR, match, sequence, sentence + "\n" + traced(error))
 
     def columns(self, payload: bytes) -> tuple[Any, ...]:
         """Return rewards, matches, sequences, counts of valid actions, kinds, valid actions and observations by row.
@@ -253,13 +250,3 @@ def array_of(value: object, shape: tuple[int, ...], wire: str) -> bytes:
             raise BadAction(f"The action holds a value that does not fit {wire}.")
     encoded: bytes = data.tobytes()
     return encoded
-
-
-def action_of(value: object) -> int:
-    """Return an action as a plain integer. Raises BadAction for anything else, including booleans and floats."""
-    if type(value) is int or (numpy is not None and isinstance(value, numpy.integer)):
-        action = int(value)
-        if -(1 << 63) <= action < 1 << 63:
-            return action
-        raise BadAction("The action is not a 64-bit integer.")
-    raise BadAction(f"The action must be an integer, not {type(value).__name__}.")
