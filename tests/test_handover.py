@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -16,6 +18,8 @@ import os, pathlib, time
 
 here = pathlib.Path(__file__).parent
 (here / f"loading-{os.getpid()}").touch()
+if (here / "is-broken").exists():
+    raise ValueError("this release cannot be loaded")
 while not (here / "may-load").exists():
     time.sleep(0.02)
 
@@ -32,29 +36,75 @@ def served_by(port: int) -> int:
         return int(visit.getresponse().read())
 
 
-def test_the_old_process_serves_until_the_new_one_has_loaded_the_site(tmp_path: Path) -> None:
-    (tmp_path / "slow_site.py").write_text(SITE)
-    gate = tmp_path / "may-load"
-    gate.touch()
+@contextmanager
+def site(folder: Path, *, workers: int) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """gunicorn with a site that loads when `may-load` is there; yields it and its port."""
+    (folder / "slow_site.py").write_text(SITE)
+    (folder / "may-load").touch()
     port = free_port()
-    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    options = ("--workers=1", "--graceful-timeout=2", "--no-control-socket", "--config=python:core.handover")
+    variables = {**os.environ, "PYTHONPATH": str(folder)}
+    options = (f"--workers={workers}", "--graceful-timeout=2", "--no-control-socket", "--config=python:core.handover")
     with running(variables, "-m", "gunicorn", "slow_site", f"--bind=127.0.0.1:{port}", *options) as process:
-        deadline = time.monotonic() + DEADLINE_SECONDS
-        while not answers(port):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
+        until(lambda: answers(port) and len(loading(folder)) == workers)
+        yield process, port
+
+
+def until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def loading(folder: Path) -> set[int]:
+    """The processes that have begun to load the site, also those that have ended."""
+    return {int(path.name.removeprefix("loading-")) for path in folder.glob("loading-*")}
+
+
+def alive(folder: Path) -> set[int]:
+    return {pid for pid in loading(folder) if Path(f"/proc/{pid}").exists()}
+
+
+def test_the_old_process_serves_until_the_new_one_has_loaded_the_site(tmp_path: Path) -> None:
+    with site(tmp_path, workers=1) as (process, port):
         old = served_by(port)
-        gate.unlink()
+        (tmp_path / "may-load").unlink()
         process.send_signal(signal.SIGHUP)
-        while len(list(tmp_path.glob("loading-*"))) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: len(loading(tmp_path)) == 2)
         # Past the time in which gunicorn looks after its processes by itself.
         for _ in range(30):
             assert served_by(port) == old
             time.sleep(0.1)
-        gate.touch()
-        while served_by(port) == old:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        (tmp_path / "may-load").touch()
+        until(lambda: served_by(port) != old)
+
+
+def test_old_processes_serve_while_the_new_release_cannot_be_loaded_and_end_once_it_can(tmp_path: Path) -> None:
+    with site(tmp_path, workers=2) as (process, port):
+        old = loading(tmp_path)
+        (tmp_path / "is-broken").touch()
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(loading(tmp_path)) >= 6)
+        assert process.poll() is None
+        assert served_by(port) in old
+        (tmp_path / "is-broken").unlink()
+        until(lambda: not alive(tmp_path) & old)
+        until(lambda: len(alive(tmp_path)) == 2)
+        assert served_by(port) not in old
+
+
+def test_reloads_in_a_row_leave_as_many_processes_as_before_all_new(tmp_path: Path) -> None:
+    with site(tmp_path, workers=3) as (process, port):
+        (tmp_path / "may-load").unlink()
+        first = loading(tmp_path)
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(loading(tmp_path)) == 6)
+        old = loading(tmp_path)
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(loading(tmp_path)) == 9)
+        assert served_by(port) in first
+        (tmp_path / "may-load").touch()
+        until(lambda: not alive(tmp_path) & old)
+        for _ in range(30):
+            assert len(alive(tmp_path)) == 3
+            time.sleep(0.1)

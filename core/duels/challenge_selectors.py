@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from django.db.models import Aggregate, Count, F, Prefetch, Q, QuerySet, Sum
+from django.db.models import Aggregate, Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from arena_kit.ranking.scores import Interval, share_interval
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
@@ -14,13 +15,21 @@ from core.models import Agent, Challenge, ChallengeKind, Duel, Environment, JobS
 
 TOP = 10
 LISTED, DUELS_A_PAGE = 10, 50
-_PLAYED = Q(duels__state=JobState.SUCCEEDED)
-SUMS: dict[str, Aggregate] = {
-    "duel_count": Count("duels"),
-    "done_count": Count("duels", filter=~Q(duels__state__in=OPEN)),
-    "won_count": Sum(F("duels__player_1_wins") + F("duels__player_2_errors"), filter=_PLAYED, default=0),
-    "drawn_count": Sum("duels__draws", filter=_PLAYED, default=0),
-    "lost_count": Sum(F("duels__player_2_wins") + F("duels__player_1_errors"), filter=_PLAYED, default=0),
+_PLAYED = Q(state=JobState.SUCCEEDED)
+
+
+def _of_duels(figure: Aggregate) -> Coalesce:
+    """Return a sum over the duels of a challenge, which costs nothing where only its key is read."""
+    duels = Duel.objects.filter(challenge=OuterRef("pk")).order_by().values("challenge")
+    return Coalesce(Subquery(duels.annotate(found=figure).values("found")), 0)
+
+
+SUMS = {
+    "duel_count": _of_duels(Count("pk")),
+    "done_count": _of_duels(Count("pk", filter=~Q(state__in=OPEN))),
+    "won_count": _of_duels(Sum(F("player_1_wins") + F("player_2_errors"), filter=_PLAYED)),
+    "drawn_count": _of_duels(Sum("draws", filter=_PLAYED)),
+    "lost_count": _of_duels(Sum(F("player_2_wins") + F("player_1_errors"), filter=_PLAYED)),
 }
 """The sums over all duels of a challenge, from the challenger's side."""
 

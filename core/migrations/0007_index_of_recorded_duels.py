@@ -13,6 +13,8 @@ class AddIndexBeside(AddIndexConcurrently):
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         if schema_editor.connection.vendor == "postgresql":
+            # A try that did not get its locks in time, or was killed, has left an index, which may be invalid.
+            schema_editor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {schema_editor.quote_name(self.index.name)}")
             super().database_forwards(app_label, schema_editor, from_state, to_state)
         else:
             migrations.AddIndex.database_forwards(self, app_label, schema_editor, from_state, to_state)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 import django
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 from django_q.brokers import get_broker
 
@@ -19,6 +19,7 @@ from core.jobs.states import OPEN
 from core.jobs.waits import WaitCode, waits_of
 from core.jobs.worker_selectors import worker_rows
 from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
+from core.operations.keys import NAME as KEY
 from core.operations.queue_status import QueueStatus, queue_statuses
 from core.version import arena_version
 
@@ -134,7 +135,7 @@ class ArenaStatus:
 
 def status() -> ArenaStatus:
     """Collect the whole status once."""
-    duty = Duty.objects.order_by("-done_at").first()
+    duty = _duties().order_by("-done_at").first()
     return ArenaStatus(
         now=timezone.now(),
         versions=_versions(),
@@ -163,7 +164,12 @@ def _tournaments() -> list[RunningTournament]:
 
 def watchdog_runs() -> bool:
     """Return whether any worker has checked the queues recently."""
-    return Duty.objects.filter(done_at__gte=timezone.now() - STALE_AFTER).exists()
+    return _duties().filter(done_at__gte=timezone.now() - STALE_AFTER).exists()
+
+
+def _duties() -> QuerySet[Duty]:
+    """Return what workers do again and again; the fingerprint of the key, which they do not write, is left out."""
+    return Duty.objects.exclude(name=KEY)
 
 
 def _workers() -> list[WorkerStatus]:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.core.paginator import Page
+from django.core.paginator import EmptyPage, Page, PageNotAnInteger
 from django.db.models import QuerySet
 from django.utils.text import get_text_list
 from django_filters import rest_framework as filters
@@ -37,19 +37,38 @@ class Leaf(Counted):
     In a single query PostgreSQL would join eight tables for all rows, also for those outside the page.
     """
 
-    def page(self, number: int | str) -> Page[Any]:
-        number = self.validate_number(number)
-        begin = (number - 1) * self.per_page
-        if begin > MOST_SKIPPED:
-            raise ValidationError({"page": [TOO_DEEP]})
-        return Page(self.rows(begin, begin + self.per_page), number, self)
+    last_key: Any = None
+    """That of the last row which was read, if more rows follow it."""
 
-    def rows(self, begin: int, end: int) -> list[Any]:
-        """Return the rows from one place to another, counted from 0."""
+    def page(self, number: int | str) -> Page[Any]:
+        try:
+            number = int(number)
+        except ValueError:
+            raise PageNotAnInteger(self.error_messages["invalid_page"]) from None
+        begin = (number - 1) * self.per_page
+        if number < 1 or begin > MOST_SKIPPED:
+            self.validate_number(number)
+            raise ValidationError({"page": [TOO_DEEP]})
+        rows = self.rows(begin)
+        # The number of rows may be a minute old, and no row of a page that exists may be missing for that.
+        if self.last_key is not None:
+            self.count = max(self.count, begin + self.per_page + 1)
+        elif rows or number == 1:
+            self.count = begin + len(rows)
+        else:
+            raise EmptyPage(self.error_messages["no_results"])
+        vars(self).pop("num_pages", None)
+        return Page(rows, number, self)
+
+    def rows(self, begin: int) -> list[Any]:
+        """Return the rows of a page that begins at a place, counted from 0."""
         if not isinstance(self.object_list, QuerySet):
-            return list(self.object_list[begin:end])
-        keys = list(self.object_list.values_list("pk", flat=True)[begin:end])
-        rows = self.object_list.in_bulk(keys)
+            found = self.object_list[begin : begin + self.per_page + 1]
+            self.last_key = found[self.per_page - 1] if len(found) > self.per_page else None
+            return list(found[: self.per_page])
+        keys = list(self.object_list.values_list("pk", flat=True)[begin : begin + self.per_page + 1])
+        self.last_key = keys[self.per_page - 1] if len(keys) > self.per_page else None
+        rows = self.object_list.in_bulk(keys[: self.per_page])
         # A row that was deleted between the two queries is left out.
         return [rows[key] for key in keys if key in rows]
 
@@ -74,33 +93,35 @@ class Pages(PageNumberPagination):
         """Return the rows of a page; with ?after=ID, those after this row in a list in the order of its ids."""
         after = request.query_params.get(AFTER)
         self.sign = _sign(queryset)
-        self.has_more: bool | None = None
+        self.is_after = after is not None
         if after is None:
-            return super().paginate_queryset(queryset, request, view)
-        if not self.sign or not (after.isascii() and after.isdigit() and int(after[:20]) <= MAX_ROW_ID):
+            found: list[Any] | None = super().paginate_queryset(queryset, request, view)
+            self.last_key = vars(self.page.paginator)["last_key"] if self.page is not None else None
+            return found
+        if not (self.sign and after.isascii() and after.isdigit() and len(after) < 20 and int(after) <= MAX_ROW_ID):
             raise ValidationError({AFTER: ["The id of a row, in a list in the order of its ids."]})
         size = self.get_page_size(request)
         rows = queryset.filter(**{"pk__lt" if self.sign == "-" else "pk__gt": int(after)})
-        found = Leaf(rows, size).rows(0, size + 1)
-        self.request, self.has_more = request, len(found) > size
-        self.page = Page(found[:size], 1, Leaf(queryset, size))
+        leaf = Leaf(rows, size)
+        self.request, self.page = request, Page(leaf.rows(0), 1, Leaf(queryset, size))
+        self.last_key = leaf.last_key
         return list(self.page)
 
     def get_next_link(self) -> str | None:
         """Return the address of the next page; where too many rows come before it, by the last id of this one."""
         assert self.page is not None
         deep = self.page.number * self.page.paginator.per_page > MOST_SKIPPED
-        if self.has_more is None and not (self.sign and deep and self.page.has_next()):
-            return None if deep else super().get_next_link()
-        if self.has_more is False:
+        if self.last_key is None or (deep and not self.sign):
             return None
+        if not deep and not self.is_after:
+            return super().get_next_link()
         assert self.request is not None
         url = remove_query_param(self.request.build_absolute_uri(), self.page_query_param)
-        return str(replace_query_param(url, AFTER, list(self.page)[-1].pk))
+        return str(replace_query_param(url, AFTER, self.last_key))
 
     def get_previous_link(self) -> str | None:
         """Return the address of the page before; a page by an id has none."""
-        return super().get_previous_link() if self.has_more is None else None
+        return super().get_previous_link() if not self.is_after else None
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         after = {

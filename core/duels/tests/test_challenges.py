@@ -5,17 +5,20 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.ranking.scores import share_interval
 from arena_kit.ranking.sequential import SequentialState
-from core.duels.challenge_selectors import challenge_get
+from core.duels.challenge_selectors import challenge_get, challenge_rows
 from core.duels.challenges import challenge_create, challenge_follow, challenges_follow
 from core.duels.stopping import version_test
 from core.duels.version_tests import version_test_create
 from core.errors import QuotaExceeded, Refused
 from core.jobs.lines import line
+from core.listing import row_count
 from core.models import Agent, Challenge, Duel, Environment, JobFault, JobState, LedgerEntry, Notice, Submission, User
 from core.moderation.services import agent_disable, user_ban
 from core.submissions.existing import submission_delete
@@ -267,3 +270,10 @@ def test_only_an_owner_tests_two_versions_that_can_play(cast: Cast, game: Enviro
         version_test_create(user=cast.alice, submission=new, against=old)
     agent_disable(agent=old.agent, reason="It burns.")
     assert not Duel.objects.filter(state=JobState.QUEUED).exists()
+
+
+def test_the_keys_and_the_number_of_challenges_are_read_without_their_duels() -> None:
+    with CaptureQueriesContext(connection) as asked:
+        assert row_count(challenge_rows()) == 0
+        assert list(challenge_rows().values_list("pk", flat=True)) == []
+    assert [query["sql"] for query in asked if "core_duel" in query["sql"]] == []

@@ -11,6 +11,7 @@ from pytest_django.fixtures import Settings
 from core.jobs.hosts import host_name
 from core.models import Alarm, Duty
 from core.operations.keys import refuse_other_key
+from core.operations.status import status, watchdog_runs
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +54,11 @@ def test_a_key_that_is_being_changed_is_none_of_another_site(settings: Settings)
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = settings.SECRET_KEY_FALLBACKS[0], []
     with pytest.raises(Exception, match="run `manage.py secrets_seal` with the new one"):
         refuse_other_key(host="host")
+
+
+def test_the_note_of_the_key_is_no_sign_of_a_worker() -> None:
+    call_command("secrets_seal")
+    assert (watchdog_runs(), status().watched_at, status().watched_by) == (False, None, "")
 
 
 def test_workers_of_an_arena_whose_key_was_never_noted_start() -> None:

@@ -38,10 +38,26 @@ def test_a_page_with_too_many_rows_before_it_is_refused(
     monkeypatch.setattr(pages, "MOST_SKIPPED", 1)
     assert get(client, "agents/?page_size=1&page=3", 400) == {"page": [pages.TOO_DEEP]}
     assert get(client, "agents/?page_size=1&page=last", 400) == {"page": [pages.TOO_DEEP]}
-    for wrong in ("x", "-1", "9" * 30):
+    for wrong in ("x", "-1", "9" * 30, "0" * 5000, "1" * 19 + "9" * 5000):
         assert "after" in get(client, f"agents/?after={wrong}", 400)
     # Its rows are in the order of their names.
     assert "after" in get(client, "environments/?after=1", 400)
+
+
+def test_rows_that_came_or_went_since_the_count_are_on_the_pages_all_the_same(
+    client: Client, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = [row["id"] for row in get(client, "agents/")["results"]]
+    monkeypatch.setattr("core.listing.row_count", lambda rows: 1)
+    first = get(client, "agents/?page_size=1")
+    assert first["next"] is not None
+    last = get(client, f"agents/?page_size=1&page={len(every)}")
+    assert ([row["id"] for row in last["results"]], last["next"], last["count"]) == (every[-1:], None, len(every))
+    monkeypatch.setattr("core.listing.row_count", lambda rows: 1_000)
+    assert get(client, f"agents/?page_size=1&page={len(every)}")["next"] is None
+    get(client, f"agents/?page_size=1&page={len(every) + 1}", 404)
+    monkeypatch.setattr(pages, "MOST_SKIPPED", len(every) - 2)
+    assert get(client, f"agents/?page_size=1&page={len(every) - 1}")["next"].endswith(f"after={every[-2]}&page_size=1")
 
 
 def test_a_long_list_is_counted_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
