@@ -136,8 +136,9 @@ def _alarm_key(environment: Environment) -> str:
 def start_if_due(environment: Environment, *, now: datetime) -> Tournament | None:
     """Start the next edition if at least two agents can play and the set of submissions has changed since the last one.
 
-    Or start the ladder, or nothing, as the environment is set. A cancelled edition counts as the last one, because an
-    organiser who cancels an edition does not want the same one again.
+    An agent that its owner hides or shows again changes nothing: its rating stays. Or start the ladder, or nothing, as
+    the environment is set. A cancelled edition counts as the last one, because an organiser who cancels an edition does
+    not want the same one again.
     """
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
     number, last = next_edition(environment), last_edition(environment)
@@ -150,9 +151,10 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     classic = last if last is not None and not last.is_ranked_by_rating else None
     before = set(classic.participants.values_list("submission_id", flat=True)) if classic else set()
     fresh = [submission for submission in submissions if submission.pk not in before]
-    if environment.closed_because or len(submissions) < 2 or before == {row.pk for row in submissions}:
-        return None
     missing = before - {submission.pk for submission in submissions}
+    is_changed = Submission.objects.filter(pk__in=missing, agent__is_resting=False).exists() or unplayed(fresh)
+    if environment.closed_because or len(submissions) < 2 or not (classic is None or is_changed):
+        return None
     if are_built_again(missing, fresh) or is_waiting(environment, fresh, now=now):
         return None
     try:

@@ -324,6 +324,17 @@ def test_what_a_cancelled_edition_played_counts_for_ratings(environment: Environ
     assert Rating.objects.count() == 2
 
 
+def test_an_agent_that_is_hidden_and_shown_again_starts_no_edition(environment: Environment) -> None:
+    first, rows = finished_edition(environment)
+    for is_resting in (True, False):
+        agent_rest(agent=rows[0].agent, is_resting=is_resting)
+        advance(environment, now=LATER)
+        assert edition(environment) == first
+    factories.ready(rows[1].agent)
+    advance(environment, now=LATER)
+    assert edition(environment).edition == first.edition + 1
+
+
 def test_of_one_owner_the_two_newest_agents_play_and_the_others_wait(environment: Environment) -> None:
     one, two, three = players(environment, 3)
     User.objects.update(is_quota_exempt=False)
