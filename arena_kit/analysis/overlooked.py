@@ -1,4 +1,4 @@
-"""The move that let the other side win at once, in a match of which a solver sees only what came after it."""
+"""The move that let the other side win within a few steps, in a match whose earlier positions no solver has solved."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from arena_kit.environment.openings import begin
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
 
-MOST_ACTIONS = 12
-"""With more actions to choose from, trying all of them and all answers takes too long for a page."""
+MOST_TRIED = 2_500
+"""The most continuations that are tried for a page; each is played from the beginning of the match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlooked:
-    """A threat that was not parried. ply: the number of the move. seat: who played it. better: what parries it."""
+    """A threat that was not parried. ply: the number of the move. seat: who played it. better: what parries it.
+
+    steps: after which the other side wins at the latest, and after `better` not yet.
+    """
 
     ply: int
     seat: int
+    steps: int
     better: tuple[int, ...]
 
 
@@ -30,28 +34,27 @@ def overlooked(spec: EnvironmentSpec, record: MatchRecord, positions: Sequence[P
         return None
     before, after = positions[place - 1], positions[place]
     seat, actions = before.to_move, record.actions[: before.ply]
-    if seat is None or before.ply < record.opening_count or after.plies != 1 or after.value_for(seat) != -1:
+    if seat is None or before.ply < record.opening_count or not after.plies or after.value_for(seat) != -1:
         return None
     environment = spec.make()
     begin(environment, record.seed, actions)
     valid = [int(action) for action in environment.observe(seat).valid_actions]
-    if len(valid) > MOST_ACTIONS:
+    if len(valid) ** (after.plies + 1) > MOST_TRIED:
         return None
-    better = tuple(one for one in valid if not _loses_at_once(spec, record.seed, (*actions, one), seat))
-    return Overlooked(after.ply, seat, better) if better else None
+    better = tuple(one for one in valid if not _is_lost(spec, record.seed, (*actions, one), seat, after.plies))
+    return Overlooked(after.ply, seat, after.plies, better) if better else None
 
 
-def _loses_at_once(spec: EnvironmentSpec, seed: int, actions: tuple[int, ...], seat: int) -> bool:
-    """Return whether a seat has lost after these actions, or loses by one answer."""
+def _is_lost(spec: EnvironmentSpec, seed: int, actions: tuple[int, ...], seat: int, steps: int) -> bool:
+    """Return whether a seat has lost after these actions, or the other one can force that within so many steps."""
     environment = spec.make()
     scores = begin(environment, seed, actions)
     if not environment.to_move:
         return scores[seat] < scores[1 - seat]
-    if environment.to_move[0] == seat:
+    if not steps:
         return False
-    for answer in environment.observe(1 - seat).valid_actions:
-        ended = spec.make()
-        scores = begin(ended, seed, (*actions, int(answer)))
-        if not ended.to_move and scores[seat] < scores[1 - seat]:
-            return True
-    return False
+    mover = environment.to_move[0]
+    tried = (
+        _is_lost(spec, seed, (*actions, int(one)), seat, steps - 1) for one in environment.observe(mover).valid_actions
+    )
+    return all(tried) if mover == seat else any(tried)

@@ -64,7 +64,8 @@ def story(spec: EnvironmentSpec, record: MatchRecord, positions: Sequence[Positi
         played = words(missed.ply - 1, record.actions[missed.ply - 1])
         better = moves_listed([words(missed.ply - 1, action) for action in missed.better])
         winner = _within(seats[1 - missed.seat])
-        threat = f"Move {missed.ply} ({played}) let {winner} win at once; {better} would have prevented that."
+        wins = "win at once" if missed.steps == 1 else f"force a win in {(missed.steps + 1) // 2} moves"
+        threat = f"Move {missed.ply} ({played}) let {winner} {wins}; {better} would have prevented that."
     return Story(
         verdict=_verdict(record, positions, found, seats, threat),
         remarks=remarks,

@@ -70,7 +70,7 @@ def test_sentences_name_moves_and_players_as_people_do() -> None:
 def test_a_match_of_which_only_the_end_is_solved_blames_no_move_of_that_end_alone() -> None:
     record = lost_by_x()
     positions = [*solve_match(GAME, record)]
-    end = [replace(positions[5], plies=3), positions[6]]
+    end = [replace(positions[5], plies=9), positions[6]]
     unsolved = [replace(one, value=None, plies=None, best=()) for one in positions[:5]]
     assert story(GAME, record, [*unsolved, *end], NAMES).verdict == (
         "The positions before move 5 are not solved: the game can go on in too many ways. "
@@ -85,13 +85,29 @@ def test_an_overlooked_threat_is_named_where_the_solver_sees_only_what_came_afte
     )
     positions = solve_match(connect_four, record, nodes=2000)
     assert [one.value for one in positions] == [*[None] * 7, -1, -1]
-    assert overlooked(connect_four, record, positions) == Overlooked(7, 0, (3,))
+    assert overlooked(connect_four, record, positions) == Overlooked(7, 0, 1, (3,))
     assert story(connect_four, record, positions, NAMES).verdict == (
         "The positions before move 7 are not solved: the game can go on in too many ways. "
         "Move 7 (column 1) let berta v2 win at once; column 3 would have prevented that."
     )
     # What the arena played is no player's fault.
     assert overlooked(connect_four, replace(record, opening_count=7), positions) is None
+
+
+def test_a_threat_that_wins_by_force_two_moves_later_is_named_too() -> None:
+    connect_four = get_spec("connect-four")
+    # Two in the middle of the bottom row are open on both sides, and the last column parries nothing.
+    record = MatchRecord(
+        number=1, seed=1, seats=(0, 1), actions=(0, 2, 0, 3, 6, 4, 0, 5), outcome=Outcome.PLAYER_2, scores=(-1.0, 1.0)
+    )
+    positions = solve_match(connect_four, record, nodes=2000)
+    assert [one.plies for one in positions[-4:]] == [3, 2, 1, 0]
+    # A third one in column 0 threatens to win first.
+    assert overlooked(connect_four, record, positions) == Overlooked(5, 0, 3, (0, 1, 4, 5))
+    assert (
+        "Move 5 (column 6) let berta v2 force a win in 2 moves;"
+        in story(connect_four, record, positions, NAMES).verdict
+    )
 
 
 def test_a_forfeited_match_is_told_up_to_the_forfeit() -> None:
