@@ -11,8 +11,6 @@ from arena_kit.upload.zip_safety import ArchiveRefused
 
 FILE_BYTES = 1024 * 1024
 TOTAL_BYTES = 50 * 1024 * 1024
-# git and code hosts take instructions from files of these names, or refuse a push that has them.
-LEFT_OUT = frozenset({".gitmodules", ".gitattributes"})
 
 
 class SourceRefused(Exception):
@@ -36,7 +34,10 @@ class PublishedSource:
 
 
 def unpack_source(archive: IO[bytes], folder: Path) -> PublishedSource:
-    """Unpack an archive into an empty folder and prepare it for a repository. Raises SourceRefused."""
+    """Unpack an archive into an empty folder and prepare it for a repository. Raises SourceRefused.
+
+    Hidden files are in no unpacked archive, so none gives instructions to git.
+    """
     try:
         report = unpack_archive(archive, folder)
     except ArchiveRefused as refusal:
@@ -45,9 +46,6 @@ def unpack_source(archive: IO[bytes], folder: Path) -> PublishedSource:
     for name in sorted(report.names):
         if any(is_git_folder(part) for part in name.split("/")):
             raise SourceRefused(f"{name[:100]} belongs to a git repository of its own.", code="git_folder")
-        if name.rpartition("/")[2].casefold() in LEFT_OUT:
-            notes.append(f"{name} is left out: it would give instructions to git.")
-            continue
         file = folder / name
         size = file.stat().st_size
         if size > FILE_BYTES:

@@ -94,7 +94,8 @@ def judge(end: ScriptEnd, limits: ScriptLimits) -> ScriptScore | ScriptFailure:
         return found
     # Some programs log all that they print. A fault is quoted from both outputs in either case.
     logged = read_score(end.log, end.exit_status)
-    return found if isinstance(logged, ScriptFailure) and found.code is not ScriptFault.NO_SCORE else logged
+    is_told = isinstance(logged, ScriptScore) or found.code in (ScriptFault.NO_SCORE, logged.code)
+    return logged if is_told else found
 
 
 def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure:

@@ -43,14 +43,16 @@ def main() -> int:
     warnings.simplefilter("ignore")
     with Path(path).open("rb") as file, Archive(file, keeps_hidden=False) as archive:
         names = [name for name in archive.namelist() if name.endswith(".py")]
-        mistakes = []
+        mistakes, named = [], set[bytes]()
         for name in names:
             try:
                 source = archive.read(name)
             except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
                 return DAMAGED
-            if (wrong := _wrong(name, source)) is not None:
+            # A script's main file is packed twice, as submission.py too.
+            if source not in named and (wrong := _wrong(name, source)) is not None:
                 mistakes.append(wrong)
+                named.add(source)
         if mistakes:
             sys.stdout.write(json.dumps(mistakes[:MOST_MISTAKES]))
             return REFUSED

@@ -30,21 +30,22 @@ def test_a_note_stands_in_the_place_of_a_large_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [".git/hooks/post-checkout", "lib/.GIT/config", ".git", "lib/git~1/config", ".git./config", ".git /config",
-     ".git::$INDEX_ALLOCATION/config"],
+    [".git/hooks/post-checkout", "lib/.GIT/config", ".git", ".git./config", ".git /config",
+     ".git::$INDEX_ALLOCATION/config", ".gitmodules", "lib/.gitattributes", ".GitModules"],
 )  # fmt: skip
-def test_git_folders_are_refused_in_every_disguise(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SourceRefused, match="belongs to a git repository") as refusal:
-        unpack_source(zip_of({name: "#!/bin/sh\ntouch /tmp/owned\n"}), tmp_path / "source")
-    assert refusal.value.code == "git_folder"
-
-
-@pytest.mark.parametrize("name", [".gitmodules", "lib/.gitattributes", ".GitModules"])
-def test_instructions_to_git_are_left_out(tmp_path: Path, name: str) -> None:
-    source = unpack_source(zip_of({name: '[submodule "x"]\n'}), tmp_path / "source")
+def test_git_folders_and_instructions_to_git_are_left_out_in_every_disguise(tmp_path: Path, name: str) -> None:
+    source = unpack_source(zip_of({name: "#!/bin/sh\ntouch /tmp/owned\n"}), tmp_path / "source")
 
     assert source.paths == ("player.py",)
-    assert source.notes == (f"{name} is left out: it would give instructions to git.",)
+    assert [file.name for file in source.folder.rglob("*") if file.is_file()] == ["player.py"]
+    assert len(source.notes) == 1
+    assert name in source.notes[0]
+
+
+def test_a_git_folder_under_its_short_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceRefused, match="belongs to a git repository") as refusal:
+        unpack_source(zip_of({"lib/git~1/config": "[core]"}), tmp_path / "source")
+    assert refusal.value.code == "git_folder"
 
 
 def test_too_much_source_is_refused(tmp_path: Path) -> None:

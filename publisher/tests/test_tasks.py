@@ -91,10 +91,10 @@ def test_a_late_old_version_does_not_replace_a_newer_one(remote: Remote, agent: 
 
 def test_an_archive_that_cannot_be_published_is_the_owners_to_mend(remote: Remote, agent: Agent) -> None:
     row = submission(agent)
-    row.archive.save("archive.zip", SimpleUploadedFile("a.zip", zip_of({".git/config": "[core]"}).getvalue()))
+    row.archive.save("archive.zip", SimpleUploadedFile("a.zip", zip_of({"git~1/config": "[core]"}).getvalue()))
     job = publish(row)
     assert (job.state, job.fault, job.error_code) == (JobState.FAILED, JobFault.PLAYER, "git_folder")
-    assert job.error == ".git/config belongs to a git repository of its own."
+    assert job.error == "git~1/config belongs to a git repository of its own."
 
 
 def test_a_missing_remote_is_tried_again_until_attempts_are_used_up(

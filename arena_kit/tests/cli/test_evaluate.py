@@ -61,7 +61,7 @@ def test_episodes_are_played_on_the_public_seeds_and_kept(
     assert re.search(rf"5 episodes, {sum(e.length for e in record.episodes)} steps", printed.err)
     # Without what a terminal would obey.
     said = [line for line in printed.out.splitlines() if not re.fullmatch(r"\[match \d+, [a-z0-9 ]+\]", line)]
-    assert said == ["[2Jover"] * 5
+    assert said == ["over"] * 5
 
 
 @pytest.mark.parametrize(

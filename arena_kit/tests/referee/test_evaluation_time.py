@@ -44,7 +44,7 @@ def test_a_bank_that_is_used_up_fails_the_evaluation() -> None:
     assert (failure.fault, failure.episode) == (PlayerFault.TIMED_OUT, 2)
     assert failure.sentence == (
         "Episode 2: The player did not answer in time. A move may take 1 s, and all moves together 2 s beyond that. "
-        "The last one took 1.8 s."
+        "The last one took 1.75 s."
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import re
+import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -337,7 +339,10 @@ def test_of_two_people_who_are_let_in_again_neither_holds_an_environment_that_th
 
 
 def test_what_a_program_sends_again_at_the_moment_of_a_ban_is_not_built(alice: User, environment: Environment) -> None:
-    content = b"an archive"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("player.py", "class Player: ...")
+    content = file.getvalue()
     submission = factories.submission(factories.agent(alice, environment))
     submission.archive_sha256 = hashlib.sha256(content).hexdigest()
     submission.save()

@@ -368,8 +368,8 @@ def test_an_agent_is_made_given_a_version_and_loses_it(arena: Arena, program: Pr
         ({"name": "fresh", "environment": "tic-tac-toe"}, "archive"),
         (upload(name="fresh", environment="tic-tac-toe", files=[file("player.py")]), "archive"),
         ({"name": "fresh", "environment": "tic-tac-toe", "archive": file("player.zip", b"no zip")}, "archive"),
-        ({"name": "fresh", "environment": "tic-tac-toe", "files": [file("a.py"), file("b.py")]}, "main_file"),
-        ({"name": "fresh", "environment": "tic-tac-toe", "files": [file("run.py")]}, "archive"),
+        ({"name": "fresh", "environment": "tic-tac-toe", "files": [file("a.py"), file("b.py")]}, "archive"),
+        ({"name": "fresh", "environment": "tic-tac-toe", "files": [file("notes.txt")]}, "archive"),
     ],
 )
 def test_what_is_wrong_with_an_upload_is_said_at_its_field(
