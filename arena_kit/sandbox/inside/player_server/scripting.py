@@ -28,6 +28,8 @@ PREVIEW_SECONDS, PREVIEW_BYTES = 1.0, 16384
 OWN_PROGRAM = "/proc/self/exe"
 IOPRIO_SET = {"x86_64": 251, "aarch64": 30}
 IOPRIO_WHO_PROCESS = 1
+LONGEST_LINE = 4096
+"""Longer lines get into the log in pieces."""
 LEFT_READS = 64
 """At most this many reads empty the pipe, four times what it can hold; without namespaces, a process that escaped may
 still print."""
@@ -64,6 +66,8 @@ class ScriptSupervisor:
         self._tail = Tail(options.log_limit)
         self._printed = Tail(options.log_limit)
         """Standard output alone, which has the score."""
+        self._held = {True: b"", False: b""}
+        """The line that each output has begun: the log gets whole lines, or the two would mix within one."""
         self._told = 0
         self._next_preview = 0.0
         self._oom_kills = process.oom_kills()
@@ -112,6 +116,7 @@ class ScriptSupervisor:
             for _ in range(LEFT_READS):
                 if not self._read(pipe, is_printed=is_printed):
                     break
+        self._tail.add(b"".join(self._held.values()))
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         self._say("score", text=self._printed.text(self._options.log_limit))
         self._say(
@@ -172,16 +177,22 @@ class ScriptSupervisor:
             data = os.read(output, 65536)
         except BlockingIOError:
             return False
-        self._tail.add(data)
         if is_printed:
             self._printed.add(data)
+        held = self._held[is_printed] + data
+        whole = max(held.rfind(b"\n"), held.rfind(b"\r")) + 1
+        if len(held) - whole > LONGEST_LINE:
+            whole = len(held)
+        self._tail.add(held[:whole])
+        self._held[is_printed] = held[whole:]
         return bool(data)
 
     def _preview(self) -> None:
-        now = time.monotonic()
-        if self._tail.count > self._told and now >= self._next_preview:
-            self._told, self._next_preview = self._tail.count, now + PREVIEW_SECONDS
-            self._say("printed", text=self._tail.text(PREVIEW_BYTES))
+        now, held = time.monotonic(), b"".join(self._held.values())
+        count = self._tail.count + len(held)
+        if count > self._told and now >= self._next_preview:
+            self._told, self._next_preview = count, now + PREVIEW_SECONDS
+            self._say("printed", text=self._tail.text(PREVIEW_BYTES) + held.decode("utf-8", "replace"))
 
     def _say(self, event: str, **values: object) -> None:
         with contextlib.suppress(OSError):
