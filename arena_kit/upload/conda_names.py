@@ -300,16 +300,8 @@ OTHER_SYSTEMS = frozenset(
     {
         *("appnope", "applaunchservices", "python-app", "python.app", "macfsevents"),
         *("cctools", "ld64", "tapi", "sigtool", "compiler-rt", "libntlm", "clangxx", "cctools-osx-64"),
-        *(
-            "vs2015-runtime",
-            "vc",
-            "vc14-runtime",
-            "vcomp14",
-            "ucrt",
-            "icc-rt",
-            "console-shortcut",
-            "powershell-shortcut",
-        ),
+        *("vs2015-runtime", "vc", "vc14-runtime", "vcomp14", "ucrt", "icc-rt"),
+        *("console-shortcut", "powershell-shortcut"),
         *("pywin32", "pypiwin32", "pywinpty", "winpty", "wincertstore", "win-inet-pton", "win32-setctime"),
         *("windows-curses", "pyreadline", "pyreadline3", "winshell", "msys2-conda-epoch", "winkerberos"),
         *("winsdk", "win-unicode-console", "winrt"),
