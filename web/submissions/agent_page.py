@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
+from core.consistent import one_moment
 from core.duels.challenge_selectors import active_version
 from core.models import Agent
 from core.submissions.last_duels import LastDuel, last_duels
@@ -22,8 +22,6 @@ from web.submissions.parts import agent_parts, upload_quotas
 from web.submissions.standing_part import Place, place_of
 
 FRAGMENTS = {"agent": "web/submissions/agent_body.html"}
-MOST_TIMES = 3
-"""How often a page is made again because something changed meanwhile, so that its parts would not agree."""
 
 
 def agent_page(
@@ -36,20 +34,16 @@ def agent_page(
     viewer = viewer_of(request)
     if row.owner_id != viewer.pk and not agents_visible(Agent.objects.filter(pk=row.pk), viewer).exists():
         raise Http404("There is no such agent in this environment.")
-    # One moment for all: the stamp changes with the time, too, and no part of the page does within it.
+    # The stamp changes with the time, too, and no part of the page does within it.
     now = timezone.now()
-    state = _state(row, viewer, now)
-    if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == state[-1].stamp:
-        return HttpResponse(status=204)
-    context: dict[str, Any] = {}
-    for _ in range(MOST_TIMES):
-        place, last, progress = state
+    with one_moment():
+        place, last, progress = _state(row, viewer, now)
+        if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == progress.stamp:
+            return HttpResponse(status=204)
         context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
-        if not progress.is_moving or (state := _state(row, viewer, now))[-1].stamp == progress.stamp:
-            break
-    if context["takes_versions"]:
-        context["quotas"] = upload_quotas(row.owner, row.environment, form)
-    return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
+        if context["takes_versions"]:
+            context["quotas"] = upload_quotas(row.owner, row.environment, form)
+        return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
 
 
 def _state(row: Agent, viewer: Viewer, now: datetime) -> tuple[Place, list[LastDuel], Progress]:
