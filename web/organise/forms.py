@@ -42,7 +42,7 @@ class PartedForm(AnyModelForm):
 
     @property
     def seen(self) -> str:
-        """What the row has for each field, as digests in JSON; the form sends it back as `seen`."""
+        """A digest, in JSON, of each field of the row; the form sends it back under this name."""
         return json.dumps(self._digests()) if self.instance.pk is not None else ""
 
     def full_clean(self) -> None:
