@@ -82,7 +82,7 @@ def rank_give_up(*, agent: Agent) -> None:
 
 def _leave_board(agent: Agent) -> None:
     with transaction.atomic():
-        # Locks the pool, changes the version of kept pages, and calls for a fit, as chances and likely ranks change too.
+        # Locks the pool, changes the version of kept pages, and calls for a fit of chances and likely ranks.
         RatingPool.objects.filter(environment=agent.environment_id).update(ledger_version=0)
         board = Rating.objects.filter(submission__agent__environment=agent.environment_id, rank__isnull=False)
         own = board.filter(submission__agent=agent)
