@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     """Show the status of a version. Returns 0, or 3 if the version failed."""
     parser = argparse.ArgumentParser(
         prog="arena status",
-        description="Show how far a version is: its build, its validation and its evaluation, and the rank of its agent.",
+        description="Show how far a version is: its build, its validation, its evaluation, its rank.",
         epilog="Exit code: 0 it is ready or under way, 3 it failed, 1 the network or the site failed, "
         "2 wrong arguments, 4 log in first.",
     )

@@ -103,7 +103,7 @@ class VersionName(DuelPlayer):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The rank of an agent now. number: of the version that has it. size: the ranked agents, None on a board of scores."""
+    """The rank of an agent now. number: of its version. size: how many have a rank; None on a board of scores."""
 
     rank: Whole
     number: Whole

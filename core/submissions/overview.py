@@ -9,7 +9,7 @@ from datetime import datetime
 from core.duels.latest import NOT_STRUCK, SIDES, latest_of
 from core.evaluations.board import board_rank
 from core.models import Agent, Audience, Duel, Evaluation, JobState, Rating, Submission, User
-from core.ratings.board import Standing, changes_since, ranked
+from core.ratings.board import Standing, changes_since, moved, ranked
 from core.submissions.selectors import user_agent_list
 
 AGENTS_SHOWN = 8
@@ -39,7 +39,7 @@ class OwnLine:
 
     agent: Agent
     standing: Standing | None
-    change: float | None
+    change: int | None
     results: tuple[OwnResult, ...]
     above: Rating | None
     evaluation: Evaluation | None = None
@@ -56,9 +56,9 @@ class OwnLine:
         return next((row for row in reversed(self.results) if row.outcome == "lost"), None)
 
     @property
-    def gap(self) -> float:
+    def gap(self) -> int:
         """How far the next agent above is ahead."""
-        return self.above.value - self.standing.rating.value if self.above and self.standing else 0.0
+        return moved(self.above.value, self.standing.rating.value) if self.above and self.standing else 0
 
 
 def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
