@@ -226,12 +226,13 @@ class BlunderRow:
     played: Whole
     holding: tuple[Whole, ...]
     losing: tuple[Whole, ...]
-    before: Number
+    before: Number | None
     after: Number
     sentence: Line
     text: Text
     found_by: tuple[Whole, ...]
     missed_by: tuple[Whole, ...]
+    steps: Whole | None = None
 
     @property
     def blunder(self) -> Blunder:
