@@ -150,6 +150,6 @@ def _sentence(row: Blunder, played: str, held: str) -> str:
     gave = {
         (1.0, 0.5): "which gave away a forced win",
         (1.0, 0.0): "which turned a forced win into a forced loss",
-    }.get((row.before, row.after), "after which the other side can force a win")
+    }.get((row.before or 0.0, row.after), "after which the other side can force a win")
     kept = "the win" if row.before == 1.0 else "the draw"
     return f"{row.submission} played {played}, {gave}. It would have kept {kept} with {held}."
