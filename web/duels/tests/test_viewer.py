@@ -177,7 +177,7 @@ def test_after_the_last_match_worth_a_look_comes_the_next_duel_of_the_tournament
     damage_match(stage.duel, 5, actions=(0,) * 20)
 
     page = client.get(address(stage.duel, 6))
-    assertContains(page, f'<a href="{address(later, 1)}">match 1 of anna against berta, the longest')
+    assertContains(page, f'<a href="{address(later, 1)}">match 1 of anna against\n  berta, the longest')
     assertContains(
         client.get(address(later, 1)), f'<a href="{address(stage.duel, 5)}"><span aria-hidden="true">←</span>'
     )
