@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from arena_kit.analysis.mistakes import Mistake, mistakes, worst
+from arena_kit.analysis.overlooked import Overlooked, overlooked
 from arena_kit.analysis.positions import Position
 from arena_kit.environment.openings import begin
 from arena_kit.environment.protocol import Frame
@@ -28,6 +29,9 @@ class Blunder:
     ply: the number of steps before it. holding: the moves that keep the value; empty where no solver has found any.
     losing: those that give something away; what is in neither list is not solved. before, after: the share of the seat
     before the move and after it, 1 for a win, 0.5 for a draw.
+
+    steps: of a threat that was overlooked, after which the other side wins at the latest, see `overlooked`. `before` is
+    then None, as no solver has reached the position, and `holding` has the moves that parry the threat.
     """
 
     ply: int
@@ -37,8 +41,9 @@ class Blunder:
     played: int
     holding: tuple[int, ...]
     losing: tuple[int, ...]
-    before: float
+    before: float | None
     after: float
+    steps: int | None = None
 
     @classmethod
     def of(cls, row: Any) -> Blunder:
@@ -60,10 +65,15 @@ def blunders(
     *,
     still_wanted: Callable[[], None] = lambda: None,
 ) -> list[Blunder]:
-    """Return the worst mistakes of both seats of a solved match as positions, in order. Raises as `solve_match`."""
+    """Return the worst mistakes of both seats of a solved match as positions, in order, before them the threat that was
+    overlooked where a solver sees only what came after it. Raises as `solve_match`."""
     found = mistakes(record, positions)
     kept = [one for seat in (0, 1) for one in worst(found, seat)]
-    return [_blunder(spec, record, positions, one, still_wanted) for one in sorted(kept, key=lambda one: one.ply)]
+    missed = overlooked(spec, record, positions)
+    threats = [] if missed is None else [_threat(spec, record, missed)]
+    return threats + [
+        _blunder(spec, record, positions, one, still_wanted) for one in sorted(kept, key=lambda one: one.ply)
+    ]
 
 
 def frame_at(spec: EnvironmentSpec, blunder: Blunder) -> tuple[Frame, str]:
@@ -71,6 +81,16 @@ def frame_at(spec: EnvironmentSpec, blunder: Blunder) -> tuple[Frame, str]:
     environment = spec.make()
     begin(environment, blunder.seed, blunder.actions)
     return environment.frame(), environment.text()
+
+
+def _threat(spec: EnvironmentSpec, record: MatchRecord, missed: Overlooked) -> Blunder:
+    ply = missed.ply - 1
+    actions, played = record.actions[:ply], record.actions[ply]
+    environment = spec.make()
+    begin(environment, record.seed, actions)
+    valid = (int(action) for action in environment.observe(missed.seat).valid_actions)
+    losing = tuple(action for action in valid if action not in missed.better)
+    return Blunder(ply, missed.seat, record.seed, actions, played, missed.better, losing, None, 0.0, missed.steps)
 
 
 def _blunder(

@@ -27,6 +27,11 @@ class Overlooked:
     better: tuple[int, ...]
 
 
+def wins_within(steps: int) -> str:
+    """Return what the other side can do, as words: `win at once`, `force a win in 2 moves`."""
+    return "win at once" if steps == 1 else f"force a win in {(steps + 1) // 2} moves"
+
+
 def overlooked(spec: EnvironmentSpec, record: MatchRecord, positions: Sequence[Position]) -> Overlooked | None:
     """Return the threat that was overlooked just before the first solved position; None where none could be parried."""
     place = next((place for place, one in enumerate(positions) if one.value is not None), 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from arena_kit.analysis.mistakes import Mistake, decided_by, mistakes, worst
-from arena_kit.analysis.overlooked import overlooked
+from arena_kit.analysis.overlooked import overlooked, wins_within
 from arena_kit.analysis.positions import Position
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.replay import replay
@@ -64,7 +64,7 @@ def story(spec: EnvironmentSpec, record: MatchRecord, positions: Sequence[Positi
         played = words(missed.ply - 1, record.actions[missed.ply - 1])
         better = moves_listed([words(missed.ply - 1, action) for action in missed.better])
         winner = _within(seats[1 - missed.seat])
-        wins = "win at once" if missed.steps == 1 else f"force a win in {(missed.steps + 1) // 2} moves"
+        wins = wins_within(missed.steps)
         threat = f"Move {missed.ply} ({played}) let {winner} {wins}; {better} would have prevented that."
     return Story(
         verdict=_verdict(record, positions, found, seats, threat),

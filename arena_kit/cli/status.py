@@ -1,4 +1,4 @@
-"""`arena status`: show how far a version is, and why it waits or failed."""
+"""`arena status`: show how far a version is, why it waits or failed, and the rank of its agent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str]) -> int:
     """Show the status of a version. Returns 0, or 3 if the version failed."""
     parser = argparse.ArgumentParser(
         prog="arena status",
-        description="Show how far a version is: its build, its validation and its evaluation.",
+        description="Show how far a version is: its build, its validation, its evaluation, its rank.",
         epilog="Exit code: 0 it is ready or under way, 3 it failed, 1 the network or the site failed, "
         "2 wrong arguments, 4 log in first.",
     )
@@ -53,6 +53,7 @@ def version_text(version: Version, waiting: Job | None) -> str:
         f"  {phase.kind:12} {phase.state.lower()}" + (f" ({phase.error_code})" if phase.error_code else "")
         for phase in version.phases
     ]
+    lines += [] if version.place is None else [f"  {'rank':12} {version.place}"]
     if waiting is not None and waiting.wait is not None:
         lines.append(f"  {waiting.wait.sentence}")
     lines += [f"  {line}" for line in version.error.splitlines()]

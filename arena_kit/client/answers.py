@@ -102,6 +102,21 @@ class VersionName(DuelPlayer):
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """The rank of an agent now. number: of its version. size: how many have a rank; None on a board of scores."""
+
+    rank: Whole
+    number: Whole
+    size: Whole | None = None
+    rating: float | None = None
+    score: float | None = None
+
+    def __str__(self) -> str:
+        figure = f"score {self.score:g}" if self.rating is None else f"rating {self.rating:.0f}"
+        return f"{self.rank}{f' of {self.size}' if self.size else ''}, {figure}, with version {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
 class Version(VersionName):
     """A version of an agent. id: the submission's. error: why its latest failed phase failed."""
 
@@ -111,6 +126,8 @@ class Version(VersionName):
     phases: tuple[JobPhase, ...]
     error: Text
     warnings: tuple[Line, ...]
+    place: Place | None = None
+    """None for an agent without a rank."""
     notes: tuple[Line, ...] | None = None
     """The site's findings on an upload, as sentences."""
     answer: Answer = field(default_factory=dict, repr=False)
@@ -209,12 +226,13 @@ class BlunderRow:
     played: Whole
     holding: tuple[Whole, ...]
     losing: tuple[Whole, ...]
-    before: Number
+    before: Number | None
     after: Number
     sentence: Line
     text: Text
     found_by: tuple[Whole, ...]
     missed_by: tuple[Whole, ...]
+    steps: Whole | None = None
 
     @property
     def blunder(self) -> Blunder:

@@ -47,7 +47,7 @@ def blunders_keep(*, duel: Duel, number: int, seats: Sequence[int], found: Seque
             duel=duel,
             match_number=number,
             environment_version=spec.id,
-            **{name: getattr(one, name) for name in ("ply", "seat", "seed", "played", "before", "after")},
+            **{name: getattr(one, name) for name in ("ply", "seat", "seed", "played", "before", "after", "steps")},
             **{name: list(getattr(one, name)) for name in ("actions", "holding", "losing")},
         )
         for one in found

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from django.db.models import F, Max, Min
 
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import Fault, Outcome
+from core.duels.latest import NOT_STRUCK
+from core.duels.selectors import NotStored, records_open
 from core.models import Analysis, Duel, JobState
 
 SURPRISE = 0.2
@@ -18,10 +21,11 @@ SURPRISE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """A match worth a look. why: in a few words."""
+    """A match worth a look. why: in a few words. duel: the one that it is of, where that is another than in view."""
 
     number: int
     why: str
+    duel: Duel | None = None
 
 
 def highlights(duel: Duel, index: Sequence[MatchSummary]) -> list[Highlight]:
@@ -47,10 +51,34 @@ def highlights(duel: Duel, index: Sequence[MatchSummary]) -> list[Highlight]:
 def highlights_beside(
     duel: Duel, index: Sequence[MatchSummary], number: int
 ) -> tuple[Highlight | None, Highlight | None]:
-    """Return the matches worth a look before and after a match of a duel; None where there is none."""
+    """Return the matches worth a look before and after a match of a duel; None where there is none.
+
+    Before the first one and after the last one of the duel, these are of the tournament's duels beside it.
+    """
     found = highlights(duel, index)
     before = [one for one in found if one.number < number]
-    return before[-1] if before else None, next((one for one in found if one.number > number), None)
+    after = [one for one in found if one.number > number]
+    return (
+        before[-1] if before else _in_duel_beside(duel, -1),
+        after[0] if after else _in_duel_beside(duel, 0),
+    )
+
+
+def _in_duel_beside(duel: Duel, place: int) -> Highlight | None:
+    """Return the first match worth a look of the tournament's next duel, or for place −1 the last of the one before."""
+    rows = Duel.objects.filter(NOT_STRUCK, tournament=duel.tournament_id, state=JobState.SUCCEEDED).exclude(records="")
+    rows = (
+        rows.filter(number__lt=duel.number).order_by("-number")
+        if place
+        else rows.filter(number__gt=duel.number).order_by("number")
+    )
+    beside = rows.select_related("player_1__agent", "player_2__agent").first() if duel.tournament_id else None
+    if beside is None:
+        return None
+    with suppress(NotStored), records_open(beside) as archive:
+        if found := highlights(beside, archive.index):
+            return replace(found[place], duel=beside)
+    return None
 
 
 def _decided_by_mistakes(duel: Duel) -> list[int]:

@@ -187,7 +187,8 @@ def _anchor(environment: Environment, have_played: Collection[int]) -> Anchor:
 
 def _is_due(pool: RatingPool, sums: LedgerSums | None, now: datetime) -> bool:
     pause = FIT_PAUSE * timedelta(seconds=pool.fit_seconds)
-    if pool.failed_at or (sums is not None and sums.rated_version > pool.ledger_version):
+    # A pool of version 0 waits for no results: an agent has left the board.
+    if pool.failed_at or (sums is not None and sums.rated_version > pool.ledger_version > 0):
         pause = max(FIT_EVERY, pause)
     return now >= max(pool.fitted_at, pool.failed_at or pool.fitted_at) + pause
 

@@ -9,6 +9,8 @@ from itertools import pairwise
 from math import inf
 
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.humanize.templatetags.humanize import ordinal
+from django.db.models import Count, Q
 
 from core.evaluations.selectors import evaluations_comparable
 from core.links import agent_address, tournament_address
@@ -53,9 +55,12 @@ def _results(environment: Environment, agent: Agent | None) -> Iterator[Happenin
     rows = Participant.objects.filter(tournament__environment=environment, tournament__state=TournamentState.FINISHED)
     rows = rows.exclude(tournament__in=withheld_from(AnonymousUser())).filter(withdrawn_at=None)
     rows = rows.filter(rank=1) if agent is None else rows.filter(submission__agent=agent)
-    rows = rows.select_related("tournament__environment", "submission__agent")
+    stayed = Q(tournament__participants__withdrawn_at=None)
+    rows = rows.select_related("tournament__environment", "submission__agent").annotate(
+        size=Count("tournament__participants", filter=stayed)
+    )
     for row in rows.order_by("-tournament__ended_at", "pk")[:MOST]:
-        place = f"came first in {row.tournament}" if row.rank == 1 else f"has rank {row.rank} in {row.tournament}"
+        place = f"came {ordinal(row.rank)} of {row.size} in {row.tournament}"
         at = row.tournament.ended_at
         if at is not None:
             yield Happening(f"place-{row.pk}", at, f"{row.submission} {place}", tournament_address(row.tournament))

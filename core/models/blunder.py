@@ -12,7 +12,8 @@ from core.models.job import Job
 class Blunder(models.Model):
     """The position before a mistake of a version, as `arena_kit.analysis.blunders.Blunder` has it, kept for its agent.
 
-    The fields `holding` and `losing` are empty where playouts have found it.
+    The fields `holding` and `losing` are empty where playouts have found it. Of an overlooked threat `steps` is known
+    and `before` is not.
     """
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="blunders", db_index=False)
@@ -28,8 +29,13 @@ class Blunder(models.Model):
     played = models.PositiveIntegerField()
     holding = models.JSONField(default=list, help_text="The actions that keep the value: a list of numbers.")
     losing = models.JSONField(default=list, help_text="The actions that give something away: a list of numbers.")
-    before = models.FloatField(help_text="The share of the seat here: 1 for a win, 0.5 for a draw, 0 for a loss.")
+    before = models.FloatField(
+        null=True, help_text="The share of the seat here: 1 for a win, 0.5 for a draw; empty for an overlooked threat."
+    )
     after = models.FloatField(help_text="The same after the move.")
+    steps = models.PositiveSmallIntegerField(
+        null=True, help_text="Of an overlooked threat: the steps after which the other side wins at the latest."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -45,6 +51,11 @@ class Blunder(models.Model):
 
     def __str__(self) -> str:
         return f"blunder of {self.submission} in match {self.match_number} of duel {self.duel_id}"
+
+    @property
+    def given(self) -> float:
+        """The share that the move gave away; half of the match for a threat, as the share before is unknown."""
+        return (0.5 if self.before is None else self.before) - self.after
 
 
 class Drill(Job):

@@ -43,6 +43,7 @@ from core.moderation.crashes import crash_streak, crashed_in
 from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.notices.letters import letter_write
 from core.people.access import access_changed, access_end
+from core.ratings.services import rank_give_up
 from core.submissions.existing import WORK, submission_rebuild
 from core.submissions.notices import agent_quarantined
 from core.submissions.promotions import promotion_pass, promotions_review
@@ -176,6 +177,8 @@ def _write(agent: Agent, **fields: object) -> None:
     for name, value in fields.items():
         setattr(agent, name, value)
     agent.save(update_fields=list(fields))
+    if agent.is_disabled:
+        rank_give_up(agent=agent)
 
 
 def _agents_with_jobs(owner: User, **condition: object) -> set[int]:

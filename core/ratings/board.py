@@ -67,8 +67,13 @@ def unrated_list(environment: Environment) -> list[Submission]:
     return list(fresh.order_by("-created_at", "pk"))
 
 
-def changes_since(environment: Environment, ratings: Collection[Rating], moment: datetime) -> dict[int, float]:
-    """Return by agent how far its rating has moved since the last leaderboard stored up to a moment.
+def moved(now: float, before: float) -> int:
+    """Return how far a rating has moved in whole points: the difference of the two figures as pages show them."""
+    return round(now) - round(before)
+
+
+def changes_since(environment: Environment, ratings: Collection[Rating], moment: datetime) -> dict[int, int]:
+    """Return by agent how far its rating has moved since the last leaderboard stored up to a moment, see `moved`.
 
     ratings: of agents of the environment, with their submissions. Two queries, of as many rows as there are ratings.
     """
@@ -78,7 +83,7 @@ def changes_since(environment: Environment, ratings: Collection[Rating], moment:
         return {}
     values = {row.submission.agent_id: row.value for row in ratings}
     before = points.filter(at=at, submission__agent__in=values).values_list("submission__agent", "value")
-    return {agent: values[agent] - value for agent, value in before}
+    return {agent: moved(values[agent], value) for agent, value in before}
 
 
 def _sizes(environments: set[int]) -> dict[int, int]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 from django.db import transaction
-from django.db.models import Max, Q
-from django.db.models.functions import Now
+from django.db.models import F, Max, Q
+from django.db.models.functions import Least, Now
 
-from core.models import Environment, Rating, RatingPoint, RatingPool, Tournament
+from core.models import Agent, Environment, Rating, RatingPoint, RatingPool, Tournament
 from core.ratings.notices import moment_kept
 from core.ratings.participants import participants_write
 
@@ -68,6 +69,31 @@ def ratings_replace(
 def ratings_failed(*, environment: Environment) -> None:
     """Note that a fit has failed, so that the next attempt waits."""
     RatingPool.objects.filter(environment=environment).update(failed_at=Now())
+
+
+def rank_give_up(*, agent: Agent) -> None:
+    """Take the rank of an agent that plays no more once this transaction is committed; those below it move up.
+
+    The next fit, which may be minutes away, would do the same. It waits for the commit, because a fit locks the pool
+    before participants, and those who hide an agent the other way round.
+    """
+    transaction.on_commit(partial(_leave_board, agent), robust=True)
+
+
+def _leave_board(agent: Agent) -> None:
+    with transaction.atomic():
+        # Locks the pool, changes the version of kept pages, and calls for a fit of chances and likely ranks.
+        RatingPool.objects.filter(environment=agent.environment_id).update(ledger_version=0)
+        board = Rating.objects.filter(submission__agent__environment=agent.environment_id, rank__isnull=False)
+        own = board.filter(submission__agent=agent)
+        for row in own:
+            board.filter(rank__gt=row.rank).update(
+                rank=F("rank") - 1,
+                best_rank=Least(F("best_rank"), F("rank") - 1),
+                worst_rank=F("worst_rank") - 1,
+            )
+        own.update(rank=None, best_rank=None, worst_rank=None, best_chance=None)
+        board.filter(worst_rank__gt=(size := board.count())).update(worst_rank=size)
 
 
 def ratings_note(*, environment: Environment, at: datetime) -> int:

@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 
 from arena_kit.analysis.blunders import Blunder as Position
 from arena_kit.analysis.blunders import frame_at
+from arena_kit.analysis.overlooked import wins_within
 from arena_kit.analysis.sentences import moves_listed
 from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
 from arena_kit.environment.registry import get_spec
@@ -84,7 +85,7 @@ def blunders_by_page(user: User, addresses: Collection[str]) -> dict[str, Blunde
     for row in rows[:LOOKED_AT]:
         address = _event(row)
         before = worst.get(address)
-        if address in addresses and (before is None or row.before - row.after > before.before - before.after):
+        if address in addresses and (before is None or row.given > before.given):
             worst[address] = row
     drawn = blunders_shown([row for row in worst.values() if _is_open(row.environment_version)])
     return {_event(one.row): one for one in drawn}
@@ -138,6 +139,9 @@ def _draw(row: Blunder) -> list[str] | None:
 
 def _sentence(row: Blunder, played: str, held: str) -> str:
     """Return what was played and what would have held."""
+    if row.steps is not None:
+        let = f"{row.submission} played {played}, which let the other side {wins_within(row.steps)}."
+        return f"{let} It would have prevented that with {held}."
     if not held:
         return (
             f"{row.submission} played {played}. When the position was played out, its side won {row.before:.0%} of the "
@@ -146,6 +150,6 @@ def _sentence(row: Blunder, played: str, held: str) -> str:
     gave = {
         (1.0, 0.5): "which gave away a forced win",
         (1.0, 0.0): "which turned a forced win into a forced loss",
-    }.get((row.before, row.after), "after which the other side can force a win")
+    }.get((row.before or 0.0, row.after), "after which the other side can force a win")
     kept = "the win" if row.before == 1.0 else "the draw"
     return f"{row.submission} played {played}, {gave}. It would have kept {kept} with {held}."

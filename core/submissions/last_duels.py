@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from core.duels.latest import SIDES, latest_of
 from core.models import Agent, ChallengeKind, Duel, JobState, Participant, Submission
+from core.ratings.board import moved
 from core.tournaments.results import Viewer, withheld_from
 
 MOST = 12
@@ -75,7 +76,7 @@ def last_duels(agent: Agent, viewer: Viewer) -> list[LastDuel]:
     return [LastDuel(row, *sides[row.pk]) for row in found]
 
 
-def edition_ratings(agent: Agent) -> dict[int, tuple[float, float | None]]:
+def edition_ratings(agent: Agent) -> dict[int, tuple[float, int | None]]:
     """Return the ratings at the end of its latest editions, by tournament, each with the change since the one before.
 
     The change is None in the first one. One query.
@@ -84,5 +85,5 @@ def edition_ratings(agent: Agent) -> dict[int, tuple[float, float | None]]:
     ordered = rows.order_by("-tournament__edition", "-submission__number").values_list("tournament", "rating")
     latest = [(tournament, rating or 0.0) for tournament, rating in ordered[: MOST + 1]]
     before = [rating for _, rating in latest[1:]]
-    known = {key: (rating, rating - earlier) for (key, rating), earlier in zip(latest, before, strict=False)}
+    known = {key: (rating, moved(rating, earlier)) for (key, rating), earlier in zip(latest, before, strict=False)}
     return {**{key: (rating, None) for key, rating in latest[-1:]}, **known}

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.duels.latest import NOT_STRUCK, SIDES, latest_of
-from core.models import Agent, Audience, Duel, JobState, Rating, Submission, User
-from core.ratings.board import Standing, changes_since, ranked, standings_of
+from core.evaluations.board import board_rank
+from core.models import Agent, Audience, Duel, Evaluation, JobState, Rating, Submission, User
+from core.ratings.board import Standing, changes_since, moved, ranked
+from core.submissions.selectors import user_agent_list
 
 AGENTS_SHOWN = 8
 RESULTS_SHOWN = 10
@@ -30,13 +32,23 @@ class OwnResult:
 
 @dataclass(frozen=True, slots=True)
 class OwnLine:
-    """An agent of the viewer. results: the last ones, oldest first. above: the next agent of another owner."""
+    """An agent of the viewer. results: the last ones, oldest first. above: the next agent of another owner.
+
+    evaluation: the current one of an agent that is ranked by score, and score_rank its rank.
+    """
 
     agent: Agent
     standing: Standing | None
-    change: float | None
+    change: int | None
     results: tuple[OwnResult, ...]
     above: Rating | None
+    evaluation: Evaluation | None = None
+    score_rank: int | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """The rank by rating, or else by score."""
+        return self.standing.rank if self.standing else self.score_rank
 
     @property
     def lost(self) -> OwnResult | None:
@@ -44,26 +56,27 @@ class OwnLine:
         return next((row for row in reversed(self.results) if row.outcome == "lost"), None)
 
     @property
-    def gap(self) -> float:
+    def gap(self) -> int:
         """How far the next agent above is ahead."""
-        return self.above.value - self.standing.rating.value if self.above and self.standing else 0.0
+        return moved(self.above.value, self.standing.rating.value) if self.above and self.standing else 0
 
 
 def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
-    """Return the agents of a person that play duels, those with a rank first. Five queries, and three for each.
+    """Return the newest agents of a person, those with a rank first. Six queries, and at most three for each.
 
     since: the moment from which on changes of ratings are shown.
     """
-    games = user.agents.filter(environment__is_active=True, environment__seats__gt=1).select_related("environment")
-    agents = list(games.order_by("-pk")[:AGENTS_SHOWN])
-    standings, results = standings_of(agents), _results(agents)
-    lines = []
-    for agent in agents:
-        standing = standings.get(agent.pk)
+    rows = user.agents.filter(environment__is_active=True).select_related("environment")
+    agents = list(rows.order_by("-pk")[:AGENTS_SHOWN])
+    results, lines = _results(agents), []
+    for found in user_agent_list(agents):
+        agent, standing, current = found.agent, found.standing, found.evaluation
         changes = changes_since(agent.environment, [standing.rating], since) if standing else {}
         above = _above(agent, standing) if standing else None
-        lines.append(OwnLine(agent, standing, changes.get(agent.pk), tuple(results.get(agent.pk, ())), above))
-    return sorted(lines, key=lambda line: (line.standing is None, line.standing.rank if line.standing else 0))
+        own = tuple(results.get(agent.pk, ()))
+        score_rank = board_rank(current) if current else None
+        lines.append(OwnLine(agent, standing, changes.get(agent.pk), own, above, current, score_rank))
+    return sorted(lines, key=lambda line: (line.rank is None, line.rank or 0))
 
 
 def _above(agent: Agent, standing: Standing) -> Rating | None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-from django.db.models import Case, Exists, Model, OuterRef, Q, QuerySet, Value, When
-from django.db.models.functions import Lower
+from django.db.models import Case, Exists, Model, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Lower
 
-from core.models import Agent, Environment, User
+from core.models import Agent, Environment, FormerName, User
 from core.models.user import ANONYMOUS_EMAIL
 from core.submissions.tries import agents_listed
 from core.tournaments.results import Viewer
@@ -18,11 +18,19 @@ Row = TypeVar("Row", bound=Model)
 
 
 def agent_search(words: Sequence[str], viewer: Viewer, *, limit: int) -> list[Agent]:
-    """Return agents whose name, owner or environment has each word, those that begin with the first one first."""
-    rows = agents_listed(Agent.objects.all(), viewer).filter(
-        _each(words, "name", "owner__username", "environment__name"), environment__is_active=True
+    """Return agents whose name, owner or environment has each word, those that begin with the first one first.
+
+    `once` is a former name that has the first word, None where the name itself has it.
+    """
+    former = FormerName.objects.filter(agent=OuterRef("pk"), name__icontains=words[0]).order_by("-pk")
+    rows = agents_listed(Agent.objects.all(), viewer).annotate(
+        once=Case(When(name__icontains=words[0], then=None), default=Subquery(former.values("name")[:1]))
     )
-    return list(_by_name(rows.select_related("owner", "environment"), "name", words)[:limit])
+    rows = rows.filter(
+        _each(words, "name", "once", "owner__username", "environment__name"), environment__is_active=True
+    )
+    rows = rows.annotate(called=Coalesce("once", "name"))
+    return list(_by_name(rows.select_related("owner", "environment"), "called", words)[:limit])
 
 
 def user_search(words: Sequence[str], *, limit: int) -> list[User]:

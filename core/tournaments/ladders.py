@@ -16,6 +16,7 @@ from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import StaleJob
 from core.models import LADDER, Agent, CancelCode, JobState, Participant, Submission, Tournament, TournamentState
 from core.ratings.participants import participants_write
+from core.ratings.services import rank_give_up
 
 LEFT = "One of the two agents has left the ladder."
 
@@ -82,6 +83,7 @@ def agent_rest(*, agent: Agent, is_resting: bool) -> None:
             locked.is_resting = is_resting
             locked.save(update_fields=["is_resting"])
             if is_resting:
+                rank_give_up(agent=locked)
                 for ladder in locked.environment.tournaments.filter(state=TournamentState.RUNNING, format=LADDER):
                     own = ladder.participants.filter(submission__agent=locked, withdrawn_at=None)
                     participants_leave(tournament=ladder, rows=own)

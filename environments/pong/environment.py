@@ -89,8 +89,9 @@ class Pong:
         court = self._court
         left, right = (place / PADDLE_STEPS for place in court.paddles)
         towards = "right" if court.direction > 0 else "left"
+        steps = "step" if court.steps == 1 else "steps"
         lines = [
-            f"Points: {court.points[0]} (left) to {court.points[1]} (right), after {court.steps} steps.",
+            f"Score: {court.points[0]} (left) to {court.points[1]} (right), after {court.steps} {steps}.",
             f"Ball: {court.column / COLUMNS:.2f} from the left, {court.ball:.2f} from the top, moving {towards}.",
             f"Paddles: left {left:.2f}, right {right:.2f} from the top.",
         ]

@@ -34,7 +34,7 @@ def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """Draw the board, and right of it the piece in hand and what is left; free cells have names and numbers."""
+    """Draw the board, and right of it the piece in hand and what is left; free cells have names."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
     recent = (frame["last"], frame["automatic"])
     for cell, piece in enumerate(frame["cells"]):
@@ -49,7 +49,7 @@ def frame_to_svg(frame: Frame) -> str:
         if piece >= 0:
             parts += piece_parts(piece, x + 35, y + 35, 62)
         else:
-            parts += [label(x + 12, y + 63, 11, cell_name(cell)), label(x + 58, y + 63, 11, str(cell))]
+            parts.append(label(x + 12, y + 63, 11, cell_name(cell)))
     parts.append(label(340, 24, 14, "In hand", anchor="start"))
     if frame["hand"] is not None:
         parts += piece_parts(frame["hand"], 372, 66, 64)

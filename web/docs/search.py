@@ -14,8 +14,8 @@ IN_TITLE, IN_HEADING, IN_TEXT = 20, 20, 1
 FIRST = {"participant": 2.5, "quickstart": 1.5, "organiser": 0.8, "operator": 0.8, "contributor": 0.3}
 """How much more, or less, the pages of a folder count: most people who search take part."""
 STOP = frozenset(
-    """a an and are as at be by can do does for from has have how i if in is it its me my of on or that the this to was
-    we what when where which who why will with you your""".split()  # noqa: SIM905  # two lines that are read as a sentence
+    """a an and are as at be by can did do does for from has have how i if in is it its me my of on or that the this to
+    was we what when where which who why will with you your""".split()  # noqa: SIM905  # two lines that are read as a sentence
 )
 """Words of questions that say nothing of what is looked for."""
 MOST_IN_TEXT = 2

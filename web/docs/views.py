@@ -8,6 +8,7 @@ from django.shortcuts import render
 from core.ratings.board import standings_of
 from core.submissions.search import agent_search, environment_search, user_search
 from web.docs.pages import INDEX, doc_group, doc_pages, index_parts
+from web.docs.places import places
 from web.docs.search import doc_search, search_words
 from web.site.requests import viewer_of
 
@@ -46,13 +47,17 @@ def search(request: HttpRequest) -> HttpResponse:
     words = search_words(query, most=MOST_WORDS)
     context: dict[str, object] = {"query": query, "most": FOUND}
     if words:
+        environments = environment_search(words, limit=FOUND)
         agents = agent_search(words, viewer_of(request), limit=FOUND)
         standings = standings_of(agents)
         found = {
-            "environments": environment_search(words, limit=FOUND),
+            "places": places(words),
+            "environments": environments,
             "agents": [(agent, standings.get(agent.pk)) for agent in agents],
             "people": user_search(words, limit=FOUND),
             "docs": doc_search(words, limit=FOUND),
         }
-        context |= {**found, "is_empty": not any(found.values())}
+        # An environment whose description alone has the words comes after the documentation.
+        is_named = any(words[0].lower() in f"{row.name} {row.env_id} {row.slug}".lower() for row in environments)
+        context |= {**found, "is_named": is_named, "is_empty": not any(found.values())}
     return render(request, "web/docs/search.html", context)

@@ -32,10 +32,11 @@ def home(request: HttpRequest) -> HttpResponse:
     tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
     waiting = [card for card in tasks if not card.agent_count] if any(card.agent_count for card in tasks) else []
     planned = tournament_planned_list(None, now=timezone.now())[:PLANNED_SHOWN]
-    is_new = isinstance(request.user, User) and not request.user.agents.exists()
+    own = _own(request)
+    is_new = isinstance(request.user, User) and not own["own"]
     context = {
         "today": today_get(timezone.now()),
-        **_own(request),
+        **own,
         "cards": cards,
         "planned": planned,
         "invited": invited_to(request.user) if planned and isinstance(request.user, User) else (),
@@ -48,7 +49,6 @@ def home(request: HttpRequest) -> HttpResponse:
         "films": featured.films,
         "playing": running_duels()[:PLAYING_SHOWN],
         "running": tournament_running_list(None)[:RUNNING_SHOWN],
-        "is_new": is_new,
         "example": _example_environment([card.environment for card in cards]) if is_new else None,
         "applications": [card for card in cards if card.environment.is_app],
     }

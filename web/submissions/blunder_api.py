@@ -39,8 +39,15 @@ class BlunderAnswer(serializers.Serializer[Any]):
         child=serializers.IntegerField(),
         help_text="The actions that give something away. What is in neither list is not solved.",
     )
-    before = serializers.FloatField(source="row.before", help_text="Share here: 1 for a win, 0.5 for a draw.")
+    before = serializers.FloatField(
+        source="row.before", allow_null=True, help_text="Share here: 1 for a win, 0.5 for a draw; null for a threat."
+    )
     after = serializers.FloatField(source="row.after", help_text="Share after the move that was played.")
+    steps = serializers.IntegerField(
+        source="row.steps",
+        allow_null=True,
+        help_text="Of a threat that was overlooked: the steps after which the other side wins at the latest.",
+    )
     sentence = serializers.CharField()
     text = serializers.CharField(help_text="The board as text.")
     found_by = serializers.ListField(child=serializers.IntegerField(), help_text="Versions that keep the value.")

@@ -27,6 +27,7 @@ from web.api.deleting import delete
 from web.api.fields import PRIVATE, AgentName
 from web.api.listing import RowFilter
 from web.site.requests import viewer_of
+from web.submissions.standing_part import place_of
 
 
 class PhaseAnswer(serializers.Serializer[Any]):
@@ -94,11 +95,30 @@ class SubmissionAnswer(serializers.Serializer[Any]):
         return PhaseAnswer([job for job in latest if job is not None], many=True).data
 
 
+class PlaceAnswer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(help_text="Rank of the agent on the leaderboard now. Ties share: 1, 1, 3.")
+    size = serializers.IntegerField(allow_null=True, help_text="Number of ranked agents; null on a board of scores.")
+    number = serializers.IntegerField(help_text="Number of the version that has the rank.")
+    rating = serializers.FloatField(allow_null=True)
+    score = serializers.FloatField(allow_null=True)
+
+
 class SubmissionFullAnswer(SubmissionAnswer):
-    """A submission with the fields that only people who can read its source may see."""
+    """A submission with the fields that only people who can read its source may see, and its agent's place."""
+
+    place = serializers.SerializerMethodField(help_text="The place of the agent; null without a rank.")
 
     error = serializers.SerializerMethodField(help_text="Why the latest failed phase failed.")
     warnings = serializers.SerializerMethodField(help_text="Warnings of the build.")
+
+    @extend_schema_field(PlaceAnswer(allow_null=True))
+    def get_place(self, row: Submission) -> Any:
+        found = place_of(row.agent, None)
+        of = found.rating or found.evaluation
+        if found.rank is None or of is None:
+            return None
+        figures = {"rating": getattr(found.rating, "value", None), "score": getattr(found.evaluation, "score", None)}
+        return {"rank": found.rank, "size": found.size, "number": of.submission.number, **figures}
 
     def get_warnings(self, row: Submission) -> list[str]:
         visible = agent_source_visible(row.agent, viewer_of(self.context["request"]))

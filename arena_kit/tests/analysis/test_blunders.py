@@ -45,7 +45,18 @@ def test_a_move_that_is_slower_than_the_best_one_holds_too() -> None:
     for one in blunders(SPEC, record, solve_match(SPEC, record)):
         assert not set(one.holding) & set(one.losing)
         assert one.played in one.losing
+        assert one.before is not None
         assert one.before > one.after
+
+
+def test_an_overlooked_threat_is_a_position_whose_value_is_unknown() -> None:
+    spec = get_spec("connect-four")
+    record = MatchRecord(
+        number=1, seed=1, seats=(0, 1), actions=(3, 3, 0, 3, 0, 3, 1, 3), outcome=Outcome.PLAYER_2, scores=(-1.0, 1.0)
+    )
+    found = blunders(spec, record, solve_match(spec, record, nodes=2000))
+    assert found == [Blunder(6, 0, 1, (3, 3, 0, 3, 0, 3), 1, (3,), (0, 1, 2, 4, 5, 6), None, 0.0, 1)]
+    assert [found[0].is_found(action) for action in (3, 1)] == [True, False]
 
 
 def test_a_move_that_the_solver_cannot_judge_is_in_neither_list(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,6 +120,20 @@ def test_what_a_site_sends_is_unpacked_as_carefully_as_an_upload(remote: Site, a
     assert (tmp_path / "x-v1" / "player.py").is_file()
 
 
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ({"rank": 3, "size": 11, "number": 1, "rating": 2195.4}, "rank         3 of 11, rating 2195, with version 1"),
+        ({"rank": 2, "size": None, "number": 1, "score": 0.78}, "rank         2, score 0.78, with version 1"),
+    ],
+)
+def test_the_status_of_a_version_has_the_rank_of_its_agent(
+    remote: Site, arena: Arena, place: dict[str, object], line: str
+) -> None:
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version(place=place))
+    assert f"  {line}\n" in arena("status", ID)[1]
+
+
 def test_texts_of_a_site_cannot_move_the_cursor(remote: Site, arena: Arena) -> None:
     failed = version("FAILED", error=f"It broke.{HOSTILE}", warnings=[HOSTILE], phases=[phase("FAILED", "PLAYER")])
     remote.by_path[f"/api/v1/submissions/{ID}/"] = said(failed)

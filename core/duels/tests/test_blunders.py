@@ -51,6 +51,13 @@ def test_a_position_is_kept_once_for_the_agent_whose_seat_it_was(duel: Duel) -> 
     assert second.submission != loser
 
 
+def test_an_overlooked_threat_is_kept_without_a_value_before_it(duel: Duel) -> None:
+    keep(duel, replace(CORNER, before=None, steps=1))
+    kept = Blunder.objects.get()
+    assert (kept.before, kept.after, kept.steps, kept.given) == (None, 0.0, 1, 0.5)
+    assert Found.of(kept) == replace(CORNER, before=None, steps=1)
+
+
 def test_only_the_newest_positions_of_an_agent_are_kept(duel: Duel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blunders, "KEPT", 2)
     keep(duel, *(replace(CORNER, played=played, actions=(0, played)) for played in (1, 2, 3)))

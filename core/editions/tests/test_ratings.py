@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
 import numpy as np
 import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import get_spec
@@ -30,6 +32,7 @@ from core.models import (
 )
 from core.moderation.services import agent_disable, agent_enable
 from core.tests import factories
+from core.tournaments.ladders import agent_rest
 from core.tournaments.strikes import duel_void
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -265,3 +268,24 @@ def test_an_environment_without_duels_asks_for_no_ratings(environment: Environme
     assert not RatingPool.objects.exists()
     assert not Tournament.objects.exists()
     assert not Participant.objects.exists()
+
+
+@pytest.mark.parametrize("bar", [agent_disable, agent_rest])
+def test_an_agent_that_is_hidden_or_disabled_leaves_the_board_before_the_next_fit(
+    environment: Environment,
+    bar: Callable[..., None],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    _, (best, middle, last) = finished_edition(environment)
+    why = {"is_resting": True} if bar is agent_rest else {"reason": "Mines coins."}
+    with django_capture_on_commit_callbacks(execute=True):
+        bar(agent=best.agent, **why)
+    left = Rating.objects.filter(rank__isnull=False).order_by("rank")
+    assert [(row.submission_id, row.rank, row.best_rank, row.worst_rank) for row in left] == [
+        (middle.pk, 1, 1, 2),
+        (last.pk, 2, 1, 2),
+    ]
+    assert ratings_are_outdated(environment)
+    ratings_refresh(environment)
+    assert sum(row.best_chance or 0 for row in left.all()) == pytest.approx(1)
+    assert not ratings_are_outdated(environment)

@@ -196,7 +196,7 @@ def test_the_text_tells_points_ball_and_paddles() -> None:
     environment = started(0)
     environment.step({0: UP, 1: STAY})
     first, ball, paddles, turn = environment.text().split("\n")
-    assert first == "Points: 0 (left) to 0 (right), after 1 steps."
+    assert first == "Score: 0 (left) to 0 (right), after 1 step."
     assert ball.startswith("Ball: 0.")
     assert ball.endswith(("moving left.", "moving right."))
     assert paddles == "Paddles: left 0.45, right 0.50 from the top."

@@ -12,6 +12,7 @@ from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Environment
 from core.people.services import anonymous_ensure
+from core.submissions.naming import agent_rename
 from core.tests import factories
 from core.tests.factories import Cast
 from web.docs.pages import doc_pages
@@ -88,6 +89,9 @@ def test_a_link_to_a_file_that_the_site_does_not_show_leads_nowhere() -> None:
         ("how long may a move take", "participant/agents/#the-contract"),
         ("which python packages", "participant/forms/#packages"),
         ("forgot password", "participant/account/#e-mail"),
+        ("reset password", "participant/account/#sessions-passwords-tokens"),
+        ("why did I lose", "participant/results/#why-you-lose"),
+        ("compare two agents", "participant/versions/#compare-two-agents-or-versions"),
         ("second factor", "participant/account/#a-second-factor"),
         ("delete my account", "participant/account/#your-data"), ("api token", "reference/api/#tokens"),
         ("play against an agent", "participant/sittings/"), ("install arena", "participant/command/#install-it"),
@@ -139,6 +143,32 @@ def test_the_index_leads_by_reader_and_folds_what_newcomers_do_not_need(client: 
     for anchor in ("you-operate-the-arena", "you-change-the-code", "you-look-something-up"):
         assert f'id="{anchor}"' in folded
     assert "Kubernetes" not in shown
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("why did I lose", "/docs/participant/results/#why-you-lose"),
+        ("compare two agents", "/docs/participant/versions/#compare-two-agents-or-versions"),
+        ("reset password", "/password-reset/"), ("I forgot my password", "/password-reset/"),
+        ("tic-tac-toe rules", "/environments/tic-tac-toe/rules/"),
+        ("rules of tic tac toe", "/environments/tic-tac-toe/rules/"),
+        ("compare tic-tac-toe", "/environments/tic-tac-toe/compare/"),
+        ("old-name", "/environments/tic-tac-toe/agents/renamed/"),
+    ],
+)  # fmt: skip
+def test_questions_lead_to_the_right_page_first(
+    client: Client, cast: Cast, environment: Environment, question: str, answer: str
+) -> None:
+    for name in ("older", "old-names", "other"):
+        factories.ready(factories.agent(cast.bob, environment, name))
+    row = factories.agent(cast.alice, environment, "old-name")
+    factories.ready(row)
+    agent_rename(agent=row, name="renamed")
+    page = client.get("/search/", {"q": question}).content.decode()
+    found = page.partition('<section class="found"')[2]
+    assert re.findall(r'href="([^"]+)"', found)[0] == answer
 
 
 @pytest.mark.django_db

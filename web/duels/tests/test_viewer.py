@@ -168,6 +168,23 @@ def test_a_match_leads_to_those_worth_a_look(client: Client, stage: Stage) -> No
         assertContains(page, "match 5, the longest")
 
 
+def test_after_the_last_match_worth_a_look_comes_the_next_duel_of_the_tournament(
+    client: Client, stage: Stage, cast: Cast
+) -> None:
+    later = Duel.objects.get(pk=stage.duel.pk)
+    later.pk, later.number = None, 2
+    later.save(force_insert=True)
+    damage_match(stage.duel, 5, actions=(0,) * 20)
+
+    page = client.get(address(stage.duel, 6))
+    assertContains(page, f'<a href="{address(later, 1)}">match 1 of anna against\n  berta, the longest')
+    assertContains(
+        client.get(address(later, 1)), f'<a href="{address(stage.duel, 5)}"><span aria-hidden="true">←</span>'
+    )
+    duel_void(duel=later, reason="A clock was wrong.", user=cast.olga)
+    assertNotContains(client.get(address(stage.duel, 6)), address(later, 1))
+
+
 def test_a_forfeit_shows_its_sentence_to_all_and_its_trace_to_those_who_may_see_the_source(
     stage: Stage, cast: Cast, visit: As
 ) -> None:

@@ -140,9 +140,28 @@ def test_the_home_page_names_the_duels_that_are_played_now(client: Client, cast:
 
 def test_a_new_user_is_told_the_first_steps_until_there_is_an_agent(cast: Cast, visit: As) -> None:
     environment = factories.environment()
-    assert "Three steps" in visit(cast.alice).get("/").content.decode()
+    players = [factories.ready(factories.agent(cast.bob, environment, name)) for name in ("one", "two")]
+    factories.moved(factories.tournament(players, state=TournamentState.RUNNING).duels.all(), JobState.RUNNING)
+    new = visit(cast.alice).get("/").content.decode()
+    assert "Three steps" in new
+    # The advertisement is for strangers, and one link leads to what is running.
+    assert "Let your agents play." not in new
+    assert "Create an account" not in new
+    assert new.count("Watch what is running now") == 1
     factories.agent(cast.alice, environment)
-    assert "Three steps" not in visit(cast.alice).get("/").content.decode()
+    own = visit(cast.alice).get("/").content.decode()
+    assert "Three steps" not in own
+    assert own.count("Watch what is running now") == 1
+
+
+def test_the_home_page_shows_ones_agents_of_tasks_with_rank_and_score(cast: Cast, visit: As) -> None:
+    learnt = scored.environment("cart-pole")
+    scored.evaluation(scored.submission(cast.bob, learnt, "better"), scored.scores_around(400, 20))
+    scored.evaluation(scored.submission(cast.alice, learnt, "mine"), scored.scores_around(200, 20))
+    page = visit(cast.alice).get("/")
+    (line,) = page.context["own"]
+    assert (line.agent.name, line.rank, line.score_rank, line.standing) == ("mine", 2, 2, None)
+    assert "2nd</strong> <span>score" in " ".join(page.content.decode().split())
 
 
 def test_tasks_without_an_agent_are_a_line_of_names_below_those_with_one(client: Client, cast: Cast) -> None:

@@ -9,8 +9,9 @@ from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.registry import get_spec
+from core.duels.blunders import drill_positions
 from core.links import agent_address, tournament_address
-from core.models import DrillMove, Notice, NoticeKind, Submission, Tournament
+from core.models import Blunder, DrillMove, Notice, NoticeKind, Submission, Tournament
 from core.notices.services import Message, notify_each
 from core.submissions import blunders
 from core.tests import factories
@@ -92,6 +93,18 @@ def test_positions_by_playouts_say_how_the_share_fell(stage: Stage, cast: Cast, 
     factories.blunder(stage.anna, stage.duel, holding=[], losing=[], before=0.78, after=0.2)
     said = "its side won 78% of the matches, and 20% a few moves later."
     assertContains(visit(cast.alice).get(page_of(stage)), said)
+
+
+def test_an_overlooked_threat_is_a_position_of_a_kind_of_its_own(stage: Stage, cast: Cast, visit: As) -> None:
+    row = factories.blunder(stage.anna, stage.duel, before=None, steps=3)
+    said = "which let the other side force a win in 2 moves. It would have prevented that with"
+    assertContains(visit(cast.alice).get(page_of(stage)), said)
+    (told,) = visit(cast.alice).get(f"/api/v1/agents/{stage.anna.agent.pk}/blunders/").json()
+    assert (told["before"], told["after"], told["steps"]) == (None, 0.0, 3)
+    # A win that was given away weighs more, a draw as much.
+    assert (row.given, factories.blunder(stage.anna, stage.duel, 2, before=1.0).given) == (0.5, 1.0)
+    newer = factories.ready(stage.anna.agent)
+    assert list(drill_positions(newer, row.environment_version)) == list(Blunder.objects.all())
 
 
 def test_the_notice_about_an_edition_shows_the_worst_mistake_to_the_owner_alone(
