@@ -71,9 +71,9 @@ def all_specs() -> tuple[EnvironmentSpec, ...]:
             if isinstance(found, LeftOut):
                 left_out.append(found)
             elif clash := taken.keys() & {found.slug, found.public_id}:
-                name = min(clash)
+                key, name = ("slug", found.slug) if found.slug in clash else ("env_id", found.public_id)
                 whose = f"the one in {taken[name].folder.name}" if taken[name].slug in own else "one of the arena"
-                because = f"{file_name(path)}: slug: another environment, {whose}, is called {name!r} already."
+                because = f"{file_name(path)}: {key}: another environment, {whose}, is called {name!r} already."
                 # The slug belongs to the other one, whose row must stay as it is.
                 left_out.append(LeftOut(path, because))
             else:

@@ -49,13 +49,17 @@ def test_a_file_of_ones_own_that_is_wrong_is_left_out_with_a_sentence_and_the_ot
     described(tmp_path, "mine", "CartPole-v1", env_id="Mine-v1")
     (tmp_path / "bad.yml").write_text("slug: bad\n")
     described(tmp_path, "cart-pole", "CartPole-v1")
+    described(tmp_path, "pole", "CartPole-v1")
     (tmp_path / "latin.yml").write_bytes(b"name: \xff\n")
     with own_folder(tmp_path, monkeypatch):
         assert own_slugs() == {"mine"}
         assert get_spec("cart-pole").folder.name == "gymnasium"
         reasons = {one.path.name: one.because for one in left_out()}
         assert "this key is missing" in reasons["bad.yml"]
-        assert "is called 'CartPole-v1' already" in reasons["cart-pole.yml"]
+        assert (
+            ": slug: another environment, one of the arena, is called 'cart-pole' already" in reasons["cart-pole.yml"]
+        )
+        assert ": env_id: another environment, one of the arena, is called 'CartPole-v1' already" in reasons["pole.yml"]
         assert "is not YAML" in reasons["latin.yml"]
         for name in ("bad", "bad-v1"):
             with pytest.raises(
