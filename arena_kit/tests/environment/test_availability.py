@@ -36,7 +36,7 @@ def test_what_is_missing_raises_crashes_or_hangs_is_told_apart_and_the_rest_is_t
 
     assert set(found) == {"missing", "raises", "crashes", "hangs"}
     assert [slug for slug, trouble in found.items() if trouble.is_missing] == ["missing"]
-    assert found["missing"].hint == 'Run `pip install "no_such_module"`.'
+    assert found["missing"].hint == "Install what provides it."
     assert "pip install" not in found["missing"].because
     assert "no licence" in found["raises"].because
     assert "ends the process" in found["crashes"].because
