@@ -20,6 +20,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django_q.models import OrmQ, Schedule
+from pytest_django.fixtures import Settings
 
 from arena_kit.machine.files import lock
 from core.duels.selectors import records_open
@@ -28,7 +29,7 @@ from core.models import Agent, Duel, Evaluation, JobState, LedgerEntry, Submissi
 from core.operations.backup import database as dumps
 from core.operations.backup import make as making
 from core.operations.backup import restore as restoring
-from core.operations.backup.archive import reading
+from core.operations.backup.archive import ENVIRONMENTS, reading
 from core.operations.backup.errors import BackupError
 from core.operations.backup.make import backup_make
 from core.submissions.existing import submission_delete
@@ -126,6 +127,29 @@ def test_an_arena_in_use_is_replaced_only_when_asked(backup: Path) -> None:
     assert files() == {**wanted[1], str(late.archive.name): zip_of(FIRST)}
 
 
+def test_environments_of_organisers_come_back_too(tmp_path: Path, settings: Settings) -> None:
+    folder = settings.ENVIRONMENTS_DIR = tmp_path / "environments"
+    (folder / "nim" / "__pycache__").mkdir(parents=True)
+    (folder / "nim" / "info.yml").write_text("slug: nim")
+    (folder / "nim" / "__pycache__" / "rules.pyc").write_bytes(b"made by Python")
+    (folder / "nim" / "secret").symlink_to("/etc/passwd")
+    (folder / "lake.yml").write_text("slug: lake")
+    path = tmp_path / "arena.tar"
+    run("backup", path)
+    with reading(path) as backup:
+        assert set(backup.files(ENVIRONMENTS)) == {"lake.yml", "nim/info.yml"}
+    start_anew()
+    shutil.rmtree(folder / "nim")
+    (folder / "lake.yml").write_text("slug: another")
+
+    with pytest.raises(CommandError, match="environments has another file as lake.yml. Use --replace"):
+        run("restore", path)
+    assert not (folder / "nim").exists()
+    run("restore", path, "--replace")
+    assert (folder / "nim" / "info.yml").read_text() == "slug: nim"
+    assert (folder / "lake.yml").read_text() == "slug: lake"
+
+
 @pytest.mark.nightly
 def test_a_store_with_another_file_under_a_name_is_not_overwritten_unasked(backup: Path) -> None:
     taken = next(name for name in files() if name.endswith("records.zip"))
@@ -154,7 +178,7 @@ def test_a_restore_that_fails_leaves_what_was(backup: Path, monkeypatch: pytest.
         monkeypatch.setattr(restoring, "_save", lambda *given: next(stored, fail)(*given))
         # What is put back when it fails has to be stored, too.
         monkeypatch.setattr(
-            restoring, "_put", lambda name, path: default_storage.save(name, ContentFile(path.read_bytes()))
+            restoring, "_put", lambda store, name, path: store.save(name, ContentFile(path.read_bytes()))
         )
     else:
         monkeypatch.setattr(restoring, "_check_files", fail)

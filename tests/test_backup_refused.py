@@ -86,7 +86,7 @@ def test_a_file_that_the_store_does_not_give_is_said_and_costs_no_other(
     with reading(new) as made, reading(old) as whole:
         assert made.manifest.missing == [bad, gone]
         assert whole.manifest.missing == [gone]
-        assert set(made.files) == set(whole.files) - {bad}
+        assert set(made.files()) == set(whole.files()) - {bad}
 
     def fail(*_: object) -> bool:
         raise ClientError("refused")

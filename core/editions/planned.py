@@ -10,6 +10,7 @@ from core.errors import Refused
 from core.jobs.apart import apart
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import tournament_call_off
+from core.tournaments.registration_selectors import awaited_count
 from core.tournaments.schedules import schedule_run
 
 logger = logging.getLogger(__name__)
@@ -18,14 +19,16 @@ logger = logging.getLogger(__name__)
 def planned_begin(environment: Environment, *, now: datetime) -> None:
     """Begin the planned tournaments of an environment that are due; call off those that cannot be played.
 
-    Tournaments of an environment that is closed or unavailable wait until it is open again.
+    Tournaments of an environment that is closed or unavailable wait until it is open again, and others for versions
+    from before the freeze that are still being built or validated.
     """
     if environment.closed_because:
         return
     due = environment.tournaments.filter(state=TournamentState.PLANNED, starts_at__lte=now)
     for tournament in due.order_by("starts_at", "pk"):
         with apart(tournament):
-            _begin(tournament, now=now)
+            if not awaited_count(tournament, now=now):
+                _begin(tournament, now=now)
 
 
 def _begin(tournament: Tournament, *, now: datetime) -> None:

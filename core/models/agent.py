@@ -149,6 +149,23 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         """Return the newest of these submissions of each agent by its id; of active ones, it is the one that plays."""
         return {row.agent_id: row for row in self.order_by("agent_id", "number")}
 
+    def pending(self) -> SubmissionQuerySet:
+        """Return submissions that are being built or validated, and may play for their agent if that succeeds."""
+        kinds = (apps.get_model("core", kind).objects for kind in ("Build", "Validation"))
+        works = [
+            models.Exists(jobs.filter(submission=models.OuterRef("pk"), state__in=("QUEUED", "RUNNING")))
+            for jobs in kinds
+        ]
+        return self.filter(
+            models.Q(works[0]) | models.Q(works[1]),
+            agent__is_disabled=False,
+            agent__owner__is_active=True,
+            agent__is_resting=False,
+            is_benched=False,
+            deleted_at=None,
+            is_trial=False,
+        )
+
     def publishable(self) -> SubmissionQuerySet:
         """Return submissions whose source may be shown: those that work, whether or not they play at present."""
         is_valid = (

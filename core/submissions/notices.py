@@ -13,9 +13,10 @@ from core.models import (
     Promotion,
     PromotionState,
     Submission,
+    TournamentState,
     Validation,
 )
-from core.notices.services import notify
+from core.notices.services import listed, notify
 from core.submissions.visibility import error_shown
 
 
@@ -59,6 +60,9 @@ def version_failed(job: Job) -> None:
         if job.fault == JobFault.PLATFORM
         else "Its log is on the agent's page. Upload a new version once you have found the cause."
     )
+    cups = [str(row.tournament) for row in agent.registrations.filter(tournament__state=TournamentState.PLANNED)]
+    if cups and not Submission.objects.active().filter(agent=agent).exists():
+        hint += f"\n\n{agent} is registered for {listed(cups)}, and has no version that can take part."
     # An error of a player may reveal hidden seeds, so even the owner sees only what `error_shown` allows.
     why = error_shown(job, agent.owner, can_see_source=True)
     notify(

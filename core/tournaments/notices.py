@@ -46,6 +46,15 @@ def tournament_started(tournament: Tournament) -> None:
             )
             for own in _by_owner(rows)
         ]
+        messages += [
+            Message(
+                user=row.agent.owner,
+                title=f"{tournament} has begun without {row.agent}",
+                text=f"{row.agent} was registered, but had no version that could play, or there was no place.",
+                address=address,
+            )
+            for row in tournament.registrations.exclude(agent__in=[row.submission.agent_id for row in rows])
+        ]
         notify_each(kind=NoticeKind.TOURNAMENT_STARTED, messages=messages)
     announce(
         kind=EventKind.TOURNAMENT_STARTED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 
@@ -13,18 +13,23 @@ from core.models import Agent, Eligibility, Registration, Submission, Tournament
 from core.models.agent import SubmissionQuerySet
 from core.times import moment
 
+PATIENCE = timedelta(minutes=30)
+"""How long after its time a tournament waits for versions from before the freeze to be built and validated."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnEntry:
     """An agent of the viewer.
 
     obstacle: why it cannot register, as a sentence; empty when it can. waits: it is registered, but there is no place.
+    is_pending: none of its versions may play yet, but one is being built or validated.
     """
 
     agent: Agent
     is_registered: bool
     obstacle: str
     waits: bool = False
+    is_pending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,13 @@ class RegistrationCard:
     """Why none of the viewer's agents may take part; empty when they may."""
     is_invited: bool = False
     """Whether it is by invitation, and the viewer is invited."""
+    awaited: int = 0
+    """How many versions it waits for, see `awaited_count`."""
+
+    @property
+    def begins_by(self) -> datetime | None:
+        """When it no longer waits."""
+        return self.tournament.starts_at + PATIENCE if self.tournament.starts_at else None
 
     @property
     def taken(self) -> int:
@@ -68,16 +80,21 @@ def field_list(tournament: Tournament) -> list[Submission]:
     With a registration these are the registered agents of eligible owners, in that order; without one, all agents of
     eligible owners. Agents that may not play, or have no version from before the freeze, are left out.
     """
-    rows = _eligible(tournament)
-    if tournament.has_registration:
-        rows = rows.filter(agent__registrations__tournament=tournament)
-    if tournament.eligibility == Eligibility.INVITED:
-        rows = rows.filter(agent__owner__invitations=tournament)
-    newest = rows.select_related("agent__owner", "rating").newest_by_agent()
+    newest = (
+        _entered(tournament, Submission.objects.active()).select_related("agent__owner", "rating").newest_by_agent()
+    )
     if not tournament.has_registration:
         return list(newest.values())
     order = tournament.registrations.order_by("pk").values_list("agent_id", flat=True)
     return [newest[agent] for agent in order if agent in newest]
+
+
+def awaited_count(tournament: Tournament, *, now: datetime) -> int:
+    """How many versions a tournament whose time has come still waits for, because they may take part when validated."""
+    starts_at = tournament.starts_at
+    if tournament.state != TournamentState.PLANNED or starts_at is None or not starts_at <= now < starts_at + PATIENCE:
+        return 0
+    return _entered(tournament, Submission.objects.pending().filter(created_at__lte=starts_at)).count()
 
 
 def eligible_count(tournament: Tournament, invited: Sequence[User]) -> int:
@@ -130,10 +147,10 @@ def owner_full(tournament: Tournament, owner: User) -> str:
     return f"Each owner may register up to {most} agent{'s' * (most > 1)}; withdraw another first."
 
 
-def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | None = None) -> str:
+def agent_obstacle(tournament: Tournament, agent: Agent, can_enter: set[int] | None = None) -> str:
     """Why an agent cannot take part, apart from who owns it, as a sentence; empty when it can.
 
-    playable: agents with a version that may take part; looked up if not given.
+    can_enter: agents with a version that may take part, or may when it is validated; looked up if not given.
     """
     if agent.environment_id != tournament.environment_id:
         return f"{agent} plays in another environment."
@@ -143,16 +160,27 @@ def agent_obstacle(tournament: Tournament, agent: Agent, playable: set[int] | No
         return f"{agent} is disabled: {agent.disabled_reason or 'ask an organiser why'}."
     if agent.is_resting:
         return f"{agent} is hidden: show it again on its page first."
-    if agent.pk in (playable_agents(tournament, [agent]) if playable is None else playable):
+    if can_enter is None:
+        can_enter = playable_agents(tournament, [agent]) | pending_agents(tournament, [agent])
+    if agent.pk in can_enter:
         return ""
     if tournament.freezes_at is not None and Submission.objects.active().filter(agent=agent).exists():
         return f"No version of {agent} that may play was uploaded before {moment(tournament.freezes_at)}."
-    return f"{agent} has no version that may play. Upload one, or wait until its new version is validated."
+    return f"{agent} has no version that may play. Upload one first."
 
 
 def playable_agents(tournament: Tournament, agents: Sequence[Agent]) -> set[int]:
     """The ids of agents with a version that may take part."""
-    return set(_playable(tournament).filter(agent__in=agents).values_list("agent_id", flat=True))
+    return _agents(_in_time(tournament, Submission.objects.active()), agents)
+
+
+def pending_agents(tournament: Tournament, agents: Sequence[Agent]) -> set[int]:
+    """The ids of agents with a version that may take part if its build and its validation succeed."""
+    return _agents(_in_time(tournament, Submission.objects.pending()), agents)
+
+
+def _agents(rows: SubmissionQuerySet, agents: Sequence[Agent]) -> set[int]:
+    return set(rows.filter(agent__in=agents).values_list("agent_id", flat=True))
 
 
 def holds_place(agent: Agent) -> bool:
@@ -179,24 +207,26 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
     own: tuple[OwnEntry, ...] = ()
     own_obstacle = ""
     if viewer is not None and tournament.has_registration:
-        own_obstacle = owner_obstacle(tournament, viewer)
+        own_obstacle = "" if viewer.pk == tournament.created_by_id else owner_obstacle(tournament, viewer)
         registered = {row.agent_id for row in rows}
         agents = list(viewer.agents.filter(environment=tournament.environment_id).order_by("name"))
-        playable = playable_agents(tournament, agents)
+        playable, pending = playable_agents(tournament, agents), pending_agents(tournament, agents)
         waiting = _waiting(tournament, rows)
         full = "" if closed else owner_full(tournament, viewer)
         own = tuple(
             OwnEntry(
                 agent,
                 agent.pk in registered,
-                agent_obstacle(tournament, agent, playable) or ("" if agent.pk in registered else full),
+                agent_obstacle(tournament, agent, playable | pending) or ("" if agent.pk in registered else full),
                 agent.pk in waiting,
+                agent.pk in pending - playable,
             )
             for agent in agents
         )
     is_planned = tournament.state == TournamentState.PLANNED
     is_invited = viewer is not None and is_planned and tournament.pk in invited_to(viewer)
-    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle, is_invited)
+    awaited = awaited_count(tournament, now=now)
+    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle, is_invited, awaited)
 
 
 def invited_to(viewer: User) -> set[int]:
@@ -225,12 +255,25 @@ def _unregistered(tournament: Tournament) -> str:
 
 def _eligible(tournament: Tournament) -> SubmissionQuerySet:
     """The versions of agents that may play whose owners may take part, as far as that depends on their team."""
-    rows = _playable(tournament).filter(agent__environment=tournament.environment_id)
+    return _of_teams(tournament, _in_time(tournament, Submission.objects.active()))
+
+
+def _entered(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
+    """Leave the versions that are in time, of agents in the field: registered ones, or all whose owners may take part."""
+    rows = _of_teams(tournament, _in_time(tournament, rows))
+    if tournament.has_registration:
+        rows = rows.filter(agent__registrations__tournament=tournament)
+    if tournament.eligibility == Eligibility.INVITED:
+        rows = rows.filter(agent__owner__invitations=tournament)
+    return rows
+
+
+def _of_teams(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
+    rows = rows.filter(agent__environment=tournament.environment_id)
     return rows.filter(agent__owner__team__in=tournament.teams) if tournament.eligibility == Eligibility.TEAMS else rows
 
 
-def _playable(tournament: Tournament) -> SubmissionQuerySet:
-    rows = Submission.objects.active()
+def _in_time(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
     return rows if tournament.freezes_at is None else rows.filter(created_at__lte=tournament.freezes_at)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from datetime import datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -30,9 +33,58 @@ class TimeInput(forms.DateTimeInput):
 
 
 class PartedForm(AnyModelForm):
-    """A form whose fields stand in parts with a title. Fields that no part names stand in the last one."""
+    """A form whose fields stand in parts with a title. Fields that no part names stand in the last one.
+
+    What somebody else has saved since it was opened is not overwritten: the form is refused once, and shows both.
+    """
 
     PARTS: Sequence[Part] = (("", ()),)
+
+    @property
+    def seen(self) -> str:
+        """A digest, in JSON, of each field of the row; the form sends it back under this name."""
+        return json.dumps(self._digests()) if self.instance.pk is not None else ""
+
+    def full_clean(self) -> None:
+        super().full_clean()
+        if self.is_bound and self.data.get("seen"):
+            self._compare(self.data["seen"])
+
+    def _compare(self, seen: str) -> None:
+        """Add an error to each field that somebody else has changed to another value than this form has."""
+        try:
+            before = dict(json.loads(seen))
+        except (ValueError, TypeError):
+            before = {}
+        now = self._digests()
+        theirs = [name for name in now if before.get(name) != now[name] and name in self.changed_data]
+        if not theirs:
+            return
+        self.add_error(None, "Somebody else has changed this meanwhile. Look at the marked fields, then save again.")
+        for name in theirs:
+            self.add_error(name, f"Meanwhile changed to: {self._in_words(name)}.")
+
+    def _digests(self) -> dict[str, str]:
+        """Return a digest of what the row has for each field that can be changed."""
+        fields = {name: field for name, field in self.fields.items() if not field.disabled}
+        values = {name: str(self.get_initial_for_field(field, name)) for name, field in fields.items()}
+        return {name: sha256(value.encode()).hexdigest()[:8] for name, value in values.items()}
+
+    def _in_words(self, name: str) -> str:
+        """Return what the row has for a field."""
+        field = self.fields[name]
+        value = field.prepare_value(self.get_initial_for_field(field, name))
+        if isinstance(field.widget, forms.PasswordInput):
+            return "something that is not shown"
+        if value in (None, "", []):
+            return "nothing"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, datetime):
+            return f"{value:%-d %b %Y, %H:%M}"
+        chosen = {str(key): str(words) for key, words in getattr(field, "choices", ())}
+        values = value if isinstance(value, list | tuple) else [value]
+        return ", ".join(chosen.get(str(one), str(one)) for one in values)
 
     def parts(self) -> list[tuple[str, list[forms.BoundField]]]:
         """Return the parts that have visible fields, with these."""

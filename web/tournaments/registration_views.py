@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from core.models import Agent, Tournament, User
+from core.times import moment
 from core.tournaments.registration_selectors import RegistrationCard, registration_card
 from core.tournaments.registrations import registration_create, registration_withdraw
 from web.site.refusals import said
@@ -23,11 +24,8 @@ def register(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
     """Register the agent that the form names."""
     tournament, agent, user = _asked(request, slug, edition)
     change = partial(registration_create, tournament=tournament, agent=agent, by=user, now=timezone.now())
-    said(
-        request,
-        f"{agent} is registered. It will play with the newest version that may play when the tournament begins.",
-        change,
-    )
+    until = f"uploaded before {moment(tournament.freezes_at)}" if tournament.freezes_at else "at the beginning"
+    said(request, f"{agent} is registered. It plays with its newest validated version {until}.", change)
     return redirect("web:edition", slug, edition)
 
 

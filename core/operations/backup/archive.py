@@ -23,7 +23,9 @@ from core.operations.backup.errors import BackupDamaged, BackupError
 from core.operations.backup.sealed import sealing, unsealed
 
 FORMAT = 1
-MANIFEST, DATABASE, FILES = "manifest.json", "database", "files/"
+MANIFEST, DATABASE = "manifest.json", "database"
+FILES, ENVIRONMENTS = "files/", "environments/"
+"""The names of stored files, and of those in the folder of the organisers' environments, begin with these."""
 CHUNK_BYTES = 1 << 20
 UNFINISHED, COPY = ".part", "arena-backup-"
 """The end of the name of a backup that is being written, and the beginning of that of its copy of the database."""
@@ -206,14 +208,9 @@ class BackupReader:
                 if part_of(file) != part:
                     raise BackupDamaged(f"{name} has changed since this backup was made.")
 
-    @property
-    def files(self) -> dict[str, BackupPart]:
-        """The stored files: by name in the store, the expected content."""
-        return {name.removeprefix(FILES): part for name, part in self.manifest.parts.items() if name.startswith(FILES)}
-
-    def open_file(self, name: str) -> IO[bytes]:
-        """Open a stored file by its name in the store."""
-        return self.open(f"{FILES}{name}")
+    def files(self, kind: str = FILES) -> dict[str, BackupPart]:
+        """The stored files, or those of environments: by name in their store or folder, the expected content."""
+        return {name.removeprefix(kind): part for name, part in self.manifest.parts.items() if name.startswith(kind)}
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import django
+from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
@@ -20,6 +22,7 @@ from core.files.storage import may_be_stored
 from core.operations.backup.archive import (
     COPY,
     DATABASE,
+    ENVIRONMENTS,
     FILES,
     FORMAT,
     BackupManifest,
@@ -54,7 +57,8 @@ def backup_make(path: Path, *, now: datetime, recipient: str = "") -> Made:
     """Write a backup to a new file, or into a folder under a name made from the time. Raises BackupError.
 
     The database comes first, as it is at one moment, then every file that its rows name. Files are never changed, so
-    both match, whatever workers finish meanwhile. Files that the store does not give are left out and reported.
+    both match, whatever workers finish meanwhile. Files that the store does not give are left out and reported. Last
+    come the organisers' own environments, without which their matches can be neither drawn nor checked.
     recipient: a public key of age, to which the backup is encrypted. No plain byte is then written where it is stored.
     """
     suffix = SUFFIX + (SEALED if recipient else "")
@@ -83,6 +87,8 @@ def backup_make(path: Path, *, now: datetime, recipient: str = "") -> Made:
                 lost.append(name)
             except _NotGiven as reason:
                 unread[name] = str(reason)
+        for file_path in _environment_files():
+            _add_own(writer, file_path)
         # Files that rows no longer name were deleted since the dump.
         missing = sorted(files_named().intersection(lost)) if lost else []
         writer.finish(_manifest(writer, dump, sorted([*lost, *unread]), now))
@@ -134,6 +140,25 @@ def _add(writer: BackupWriter, name: str) -> None:
                 raise FileNotFoundError(name) from error
             raise _NotGiven(f"{type(error).__name__}: {error}") from error
         writer.add(f"{FILES}{name}", file, size)
+
+
+def _environment_files() -> list[Path]:
+    """Return the files of the organisers' own environments, without links and what Python makes itself."""
+    found = sorted(settings.ENVIRONMENTS_DIR.rglob("*")) if settings.ENVIRONMENTS_DIR.is_dir() else []
+    return [path for path in found if path.is_file() and not path.is_symlink() and "__pycache__" not in path.parts]
+
+
+def _add_own(writer: BackupWriter, path: Path) -> None:
+    """Copy a file of an environment, which its organiser may change meanwhile. Raises BackupError."""
+    with tempfile.TemporaryFile() as copy:
+        try:
+            with path.open("rb") as file:
+                shutil.copyfileobj(file, copy)
+        except OSError as error:
+            raise BackupError(f"{path} cannot be read: {error.strerror}.") from error
+        size = copy.tell()
+        copy.seek(0)
+        writer.add(f"{ENVIRONMENTS}{path.relative_to(settings.ENVIRONMENTS_DIR).as_posix()}", copy, size)
 
 
 def _manifest(writer: BackupWriter, dump: Dump, lost: list[str], now: datetime) -> BackupManifest:

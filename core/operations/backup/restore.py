@@ -11,13 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from django.conf import settings
 from django.core.files import File
-from django.core.files.storage import default_storage
+from django.core.files.storage import FileSystemStorage, Storage, default_storage
 from django.core.management import call_command
 from django.db import connection
 
 from core.models.user import ANONYMOUS_EMAIL
-from core.operations.backup.archive import DATABASE, BackupManifest, BackupPart, BackupReader, part_of, reading
+from core.operations.backup.archive import (
+    DATABASE,
+    ENVIRONMENTS,
+    FILES,
+    BackupManifest,
+    BackupPart,
+    BackupReader,
+    part_of,
+    reading,
+)
 from core.operations.backup.database import database_keep, database_kind, database_load, files_named
 from core.operations.backup.errors import BackupDamaged, BackupError, RestoreRefused
 from core.operations.backup.in_use import who_works
@@ -50,9 +60,8 @@ def restore(
 
     replace: also where there are people or agents already. force: also while other programs use the database. Files
     that no row of the backup names stay in the store, archives for 30 days. identity: a file with the private key of an
-    encrypted backup. `tell` gets a sentence before each
-    step. Raises BackupDamaged and RestoreRefused before anything is changed, and BackupError for a later failure, after
-    database and store were put back as they were.
+    encrypted backup. `tell` gets a sentence before each step. Raises BackupDamaged and RestoreRefused before anything
+    is changed, and BackupError for a later failure, after database and store were put back as they were.
     """
     steps = _Steps(tell)
     with (
@@ -76,7 +85,7 @@ def restore(
         with steps.step("check", "Checking the backup ..."):
             backup.check()
             _check_store(backup, replace=replace)
-        with steps.step("files", f"Storing {len(backup.files)} files ..."):
+        with steps.step("files", f"Storing {len(backup.files())} files ..."):
             _store_files(backup, undo, Path(name))
         with steps.step("database", "Restoring and migrating the database ..."):
             _replace_database(backup, undo, Path(name))
@@ -85,7 +94,7 @@ def restore(
         # The restore has succeeded, so nothing is undone.
         undo.pop_all()
         manifest = backup.manifest
-        return Restored(manifest.made_at, len(backup.files), tuple(manifest.missing), dict(steps.seconds))
+        return Restored(manifest.made_at, len(backup.files()), tuple(manifest.missing), dict(steps.seconds))
 
 
 class _Steps:
@@ -142,21 +151,28 @@ def _is_in_use() -> bool:
     return False
 
 
+def _stores() -> dict[str, Storage]:
+    """Return where the files of a backup belong, by the beginning of their names in it."""
+    return {FILES: default_storage, ENVIRONMENTS: FileSystemStorage(settings.ENVIRONMENTS_DIR)}
+
+
 def _check_store(backup: BackupReader, *, replace: bool) -> None:
     """Refuse to overwrite a different file: names are unique to their content, so it is foreign or damaged."""
     if replace:
         return
-    for name, part in backup.files.items():
-        if _stored(name) not in (None, part):
-            raise RestoreRefused(f"The store has another file as {name}. Use --replace to overwrite it.")
+    for kind, store in _stores().items():
+        for name, part in backup.files(kind).items():
+            if _stored(store, name) not in (None, part):
+                where = "The store" if kind == FILES else f"{settings.ENVIRONMENTS_DIR}"
+                raise RestoreRefused(f"{where} has another file as {name}. Use --replace to overwrite it.")
 
 
-def _stored(name: str) -> BackupPart | None:
+def _stored(store: Storage, name: str) -> BackupPart | None:
     """Return the size and hash of a stored file; None without such a file."""
     with _storing(name):
-        if not default_storage.exists(name):
+        if not store.exists(name):
             return None
-        with default_storage.open(name, "rb") as file:
+        with store.open(name, "rb") as file:
             return part_of(file)
 
 
@@ -173,36 +189,39 @@ def _storing(name: str) -> Iterator[None]:
 
 def _store_files(backup: BackupReader, undo: ExitStack, folder: Path) -> None:
     """Store the missing files; `undo` gets the steps that take them back."""
-    for number, (name, part) in enumerate(backup.files.items()):
-        there = _stored(name)
-        if there == part:
-            continue
-        if there is not None:
-            aside = folder / str(number)
-            with _storing(name), default_storage.open(name, "rb") as old, aside.open("wb") as copy:
-                shutil.copyfileobj(old, copy)
-            undo.callback(_put, name, aside)
-            _remove(name)
-        undo.callback(_remove, name)
-        with backup.open_file(name) as file:
-            _save(name, file)
+    number = 0
+    for kind, store in _stores().items():
+        for name, part in backup.files(kind).items():
+            there = _stored(store, name)
+            if there == part:
+                continue
+            if there is not None:
+                number += 1
+                aside = folder / str(number)
+                with _storing(name), store.open(name, "rb") as old, aside.open("wb") as copy:
+                    shutil.copyfileobj(old, copy)
+                undo.callback(_put, store, name, aside)
+                _remove(store, name)
+            undo.callback(_remove, store, name)
+            with backup.open(f"{kind}{name}") as file:
+                _save(store, name, file)
 
 
-def _put(name: str, path: Path) -> None:
+def _put(store: Storage, name: str, path: Path) -> None:
     with path.open("rb") as file:
-        _save(name, file)
+        _save(store, name, file)
 
 
-def _remove(name: str) -> None:
+def _remove(store: Storage, name: str) -> None:
     with _storing(name):
-        default_storage.delete(name)
+        store.delete(name)
 
 
-def _save(name: str, file: IO[bytes]) -> None:
+def _save(store: Storage, name: str, file: IO[bytes]) -> None:
     with _storing(name):
-        saved = default_storage.save(name, File(file))
+        saved = store.save(name, File(file))
         if saved != name:
-            default_storage.delete(saved)
+            store.delete(saved)
             raise BackupError(f"The store saved {name} under another name.")
 
 
@@ -236,9 +255,9 @@ def _put_back(before: Path | None) -> None:
 
 def _check_files(backup: BackupReader) -> None:
     """Check that every file that a row names is stored as in the manifest. Raises BackupDamaged and BackupError."""
-    named, parts = files_named(), backup.files
+    named, parts = files_named(), backup.files()
     if unknown := named - parts.keys() - set(backup.manifest.missing):
         raise BackupDamaged(f"A row names {min(unknown)}, but this backup does not contain it.")
     for name in named & parts.keys():
-        if _stored(name) != parts[name]:
+        if _stored(default_storage, name) != parts[name]:
             raise BackupError(f"The store returns another content of {name} than was stored.")

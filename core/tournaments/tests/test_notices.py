@@ -231,11 +231,11 @@ def test_who_was_in_a_planned_tournament_or_registered_hears_how_it_begins_or_is
     assert not Notice.objects.exists()
     Tournament.objects.filter(pk=cup.pk).update(is_automatic=False, name="Cup")
     cup.refresh_from_db()
-    Registration.objects.create(tournament=cup, agent=factories.agent(cast.charlie, game))
+    Registration.objects.create(tournament=cup, agent=factories.agent(cast.charlie, game, "idle"))
 
     tournament_started(cup)
     tournament_cancel(tournament=cup, reason="The clock was wrong.")
 
     assert titles(cast.alice) == ["Tic-tac-toe: Cup has begun", "Tic-tac-toe: Cup was cancelled"]
-    assert titles(cast.charlie) == ["Tic-tac-toe: Cup was cancelled"]
+    assert titles(cast.charlie) == ["Tic-tac-toe: Cup has begun without idle", "Tic-tac-toe: Cup was cancelled"]
     assert Notice.objects.latest("pk").text == "The clock was wrong."
