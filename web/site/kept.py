@@ -133,8 +133,8 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         not is_on
         or request.method != "GET"
         or not request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME}
-        or "Authorization" in request.headers
-        or "X-Seen" in request.headers
+        or "HTTP_AUTHORIZATION" in request.META
+        or "HTTP_X_SEEN" in request.META
         or not QUERY.fullmatch(request.META.get("QUERY_STRING", ""))
     ):
         return None
