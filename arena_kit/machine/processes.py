@@ -137,6 +137,7 @@ def run_copy(program: Callable[[], int], arguments: list[str], seconds: float) -
             sys.argv = ["", *arguments]
             with os.fdopen(1, "w", closefd=False) as sys.stdout:
                 status = program()
+                sys.stdout.flush()
         finally:
             os._exit(status)
     os.close(writer)
