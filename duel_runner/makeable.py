@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from arena_kit.environment.availability import Unavailability, trouble_of
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
+from core.duels.pausing import duel_pause, paused_because
 from core.environments.availability import (
     duel_delay,
     job_fail_unavailable,
@@ -42,6 +43,9 @@ def if_makeable(
     def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
         environment = _environment(job)
         played: Job = job
+        if isinstance(played, Duel) and (because := paused_because(played)):
+            duel_pause(duel=played, because=because, log=lease.text)
+            return
         waiting = played if isinstance(played, Duel) and not environment.is_available else None
         try:
             # First, because it raises its own fault for rules that no longer exist.

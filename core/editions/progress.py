@@ -200,11 +200,10 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
             return False
         plan, struck_count = _taken_back(locked)
         # Duels that cannot be played would be void, and drawn again at every step.
-        is_halted = bool(plan.play) and not locked.environment.is_available
-        shortfall = locked.environment.unavailable_sentence if is_halted else ""
+        shortfall = (locked.paused_because or locked.environment.closed_because) if plan.play else ""
         if shortfall != locked.shortfall:
-            Tournament.objects.filter(pk=locked.pk).update(shortfall=shortfall)
-        play = () if is_halted else plan.play
+            Tournament.objects.filter(pk=locked.pk).update(shortfall=shortfall[:200])
+        play = () if shortfall else plan.play
         known = strengths({player for order in play for player in order.players})
         duels_draw(
             tournament=locked,

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.kits import runs_by_id
+from core.duels.pausing import duels_go_on, duels_pause
 from core.environments.availability import RETIRED, picture_of
 from core.errors import Refused
 from core.evaluations.seeds import seed_lists_ensure
 from core.evaluations.services import evaluations_renew
 from core.jobs.messages import TOURNAMENT_TASK, task_request
-from core.models import Environment
+from core.models import Duel, Environment
 
 
 def environment_sync(
@@ -73,9 +75,10 @@ def environment_sync(
 
 
 def environment_close(*, environment: Environment) -> None:
-    """Close an environment: it takes no uploads and begins no editions. Raises Refused."""
+    """Close an environment: it takes no uploads and begins no editions, and its duels wait. Raises Refused."""
     if not Environment.objects.filter(pk=environment.pk, is_active=True).update(is_active=False):
         raise Refused("It is closed already.")
+    duels_pause(_duels(environment), because=f"{environment} is closed at the moment.")
 
 
 def environment_open(*, environment: Environment) -> None:
@@ -84,14 +87,21 @@ def environment_open(*, environment: Environment) -> None:
         raise Refused(f"{RETIRED} Put it back and run sync_environments, which opens it.")
     if not Environment.objects.filter(pk=environment.pk, is_active=False).update(is_active=True):
         raise Refused("It is open already.")
+    duels_go_on(_duels(environment))
     task_request("tournament", TOURNAMENT_TASK, environment.pk)
+
+
+def _duels(environment: Environment) -> QuerySet[Duel]:
+    return Duel.objects.filter(**{Duel.ENVIRONMENT: environment})
 
 
 def environment_settings_save(*, environment: Environment, fields: Collection[str]) -> None:
     """Save what an organiser has changed about an environment, and let what follows from it happen."""
     with transaction.atomic():
         environment.save(update_fields=fields)
-        if {"play", "active_per_owner"} & set(fields):
+        if "is_active" in fields and environment.is_active:
+            duels_go_on(_duels(environment))
+        if {"play", "active_per_owner", "is_active"} & set(fields):
             task_request("tournament", TOURNAMENT_TASK, environment.pk)
         if environment.is_scored and not environment.is_app:
             # The number of public seeds follows the row.

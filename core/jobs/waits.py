@@ -26,12 +26,14 @@ UNAVAILABLE_CODE = "environment_unavailable"
 """The code of the platform fault that an environment cannot be played on this arena."""
 HELD_CODE = "environment_on_hold"
 """The code of the platform fault that an environment failed and the attempts of a rated duel are used up."""
+PAUSED_CODE = "paused"
+"""The code of a duel whose environment organisers have closed, or whose tournament they have paused."""
 ON_HOLD = Q(state=JobState.QUEUED, error_code=HELD_CODE, not_before__isnull=False)
 """The condition for duels on hold. One that an organiser has requeued keeps the code until a worker begins it."""
 AWAITS_PERSON = Q(state=JobState.QUEUED, error_code=PERSONS_TURN_CODE, not_before__isnull=False)
 """The condition for jobs that wait for a person and not for a worker. They count as no waiting jobs."""
-HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
-"""The codes of waiting duels that no worker can help; organisers get alarms about their environments."""
+HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE, PAUSED_CODE)
+"""The codes of waiting duels that no worker can help."""
 TAKEN_OVER = timedelta(minutes=2)
 """Workers take over within a minute. A job that has been due for longer than this has no worker."""
 
@@ -48,6 +50,7 @@ class WaitCode(models.TextChoices):
     ENGINE_DOWN = "engine_down", "the container engine does not answer"
     STANDS_STILL = "stands_still", "its queue has stopped finishing jobs"
     UNAVAILABLE = "environment_unavailable", "its environment cannot be played on this arena at the moment"
+    PAUSED = "paused", "organisers have paused it"
     ON_HOLD = "environment_on_hold", "its environment failed, and the organisers have to fix it"
 
 
@@ -145,6 +148,8 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     if job.error_code == UNAVAILABLE_CODE:
         # The time of the next look at the environment has no bearing on when the job is played.
         return Wait(WaitCode.UNAVAILABLE, f"{job.error} It is delayed until the environment is available again.")
+    if job.error_code == PAUSED_CODE:
+        return Wait(WaitCode.PAUSED, f"{job.error} It goes on when the organisers let it.")
     if job.error_code == PERSONS_TURN_CODE:
         return Wait(WaitCode.PERSONS_TURN, "It waits for a person.", until=job.not_before)
     if job.error_code == HELD_CODE:

@@ -94,6 +94,7 @@ class Tournament(models.Model):
     )
     due_at = models.DateTimeField(null=True, blank=True, help_text="The time of its schedule that it is for.")
     cancel_reason = models.CharField(max_length=200, blank=True, help_text="Why it was cancelled, shown on its page.")
+    paused_at = models.DateTimeField(null=True, editable=False, help_text="Since when no duel of it begins.")
     started_at = models.DateTimeField(default=timezone.now, null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -165,6 +166,11 @@ class Tournament(models.Model):
     def in_words(self) -> str:
         """Its title within a sentence or a line of links: Spring Cup, the ladder, edition 3."""
         return self.name or ("the ladder" if self.is_ladder else f"edition {self.edition}")
+
+    @property
+    def paused_because(self) -> str:
+        """Why no duel of it begins now, as a sentence; empty unless organisers have paused it."""
+        return f"{self} is paused." if self.paused_at is not None else ""
 
     @property
     def has_registration(self) -> bool:

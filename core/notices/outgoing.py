@@ -62,6 +62,21 @@ def address_problem(url: str) -> str:
     return ""
 
 
+def private_problem(url: str) -> str:
+    """Return why no webhook may go to an address that names a machine of a private network; empty when it may.
+
+    A name is resolved only when something is sent, because it may lead elsewhere by then.
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        is_private = host == "localhost" or host.endswith(".localhost") or not is_public(host)
+    except ValueError:
+        is_private = False
+    if settings.WEBHOOKS_TO_PRIVATE or not is_private:
+        return ""
+    return "This address is not on the public internet (WEBHOOKS_TO_PRIVATE allows it)."
+
+
 def model_address_problem(url: str, *, has_key: bool, is_named: bool) -> str:
     """Return why the address of a language model must not be asked; empty if it may.
 

@@ -128,7 +128,8 @@ def standing_stamp(tournament: Tournament) -> str:
     """A text that changes whenever the drawing of a tournament does, so that an unchanged page need not be rendered."""
     duels = [(duel.id, duel.is_running, duel.matches_done) for duel in _open_duels(tournament).values()]
     version = Plan.objects.filter(tournament=tournament).values_list("version", flat=True).first()
-    drawn = [tournament.state, tournament.results, version, duels]
+    is_halted = tournament.paused_at is not None or not tournament.environment.is_active
+    drawn = [tournament.state, tournament.results, is_halted, version, duels]
     return sha256(json.dumps(drawn).encode()).hexdigest()[:16]
 
 

@@ -259,7 +259,7 @@ def _eligible(tournament: Tournament) -> SubmissionQuerySet:
 
 
 def _entered(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
-    """Leave the versions that are in time, of agents in the field: registered ones, or all whose owners may take part."""
+    """Leave the versions that are in time, of agents that are registered, or of all that need not be."""
     rows = _of_teams(tournament, _in_time(tournament, rows))
     if tournament.has_registration:
         rows = rows.filter(agent__registrations__tournament=tournament)

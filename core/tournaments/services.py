@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from core.duels.pausing import duels_go_on, duels_pause
 from core.duels.seeds import duel_seed
 from core.duels.services import BATCH_SIZE, duels_enqueue
 from core.duels.stopping import duel_test
+from core.errors import Refused
 from core.jobs.control import job_cancel_if_open
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
@@ -167,6 +169,25 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
         tournament_called_off(tournament, reason)
         # A result may have come in since the last step.
         ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.CANCEL, tournament=tournament)
+
+
+def tournament_pause(*, tournament: Tournament) -> None:
+    """Let no further duel of a running tournament of organisers begin. Raises Refused."""
+    running = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING, is_automatic=False)
+    with transaction.atomic():
+        if not running.filter(paused_at=None).update(paused_at=Now()):
+            raise Refused("It is not running, or is paused already.")
+        tournament.refresh_from_db()
+        duels_pause(tournament.duels.all(), because=tournament.paused_because)
+
+
+def tournament_go_on(*, tournament: Tournament) -> None:
+    """Let a paused tournament go on. Raises Refused."""
+    with transaction.atomic():
+        if not Tournament.objects.filter(pk=tournament.pk).exclude(paused_at=None).update(paused_at=None):
+            raise Refused("It is not paused.")
+        duels_go_on(tournament.duels.all())
+        task_request("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 
 def ladder_stop(*, environment: Environment) -> None:

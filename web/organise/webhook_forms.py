@@ -8,7 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from core.models import EventKind, Webhook
-from core.notices.outgoing import address_problem
+from core.notices.outgoing import address_problem, private_problem
 from web.organise.forms import PartedForm
 
 KINDS = [(kind.value, kind.label) for kind in EventKind if kind != EventKind.TEST]
@@ -38,6 +38,6 @@ class WebhookForm(PartedForm):
             # As it is: one that cannot be read stays stored.
             kept: str = self.instance.secret_url
             return kept
-        if problem := address_problem(url):
+        if problem := address_problem(url) or private_problem(url):
             raise ValidationError(problem)
         return url

@@ -214,10 +214,13 @@ def sentence(frame: Frame) -> str:
 
 
 def _missing(source: GymnasiumSource, error: Exception) -> MissingExtra:
-    package = f"gymnasium[{source.extra}]" if source.extra else getattr(error, "name", None) or "the package"
-    where = f" (extra `{source.extra}`)" if source.extra else ""
-    message = f"{source.id} needs packages that are not installed here{where}."
-    return MissingExtra(message, hint=f'Run `pip install "{package}"`.')
+    if source.extra:
+        message = f"{source.id} needs packages that are not installed here (extra `{source.extra}`)."
+        return MissingExtra(message, hint=f'Run `pip install "gymnasium[{source.extra}]"`.')
+    # A module of this name may be the organiser's own, and a package of this name on PyPI a stranger's.
+    name = getattr(error, "name", None)
+    named = f"the module `{name}`, which is" if name else "packages that are"
+    return MissingExtra(f"{source.id} needs {named} not installed here.", hint="Install what provides it.")
 
 
 def _raw(seen: Observation) -> bytes:

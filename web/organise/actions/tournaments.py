@@ -8,7 +8,7 @@ from core.errors import Refused
 from core.models import Audience, Season, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
 from core.tournaments.schedules import schedule_remove
-from core.tournaments.services import ladder_stop, tournament_cancel
+from core.tournaments.services import ladder_stop, tournament_cancel, tournament_go_on, tournament_pause
 from core.tournaments.voiding import VOIDABLE, round_void
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
@@ -49,6 +49,16 @@ def _cancel(tournament: Tournament, answer: OrganiserAnswer) -> str:
         raise Refused("It is not running.")
     tournament_cancel(tournament=tournament, reason=answer.reason)
     return "is cancelled; finished duels stay."
+
+
+def _pause(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    tournament_pause(tournament=tournament)
+    return "is paused: duels that have begun are played to their end, and no other begins."
+
+
+def _go_on(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    tournament_go_on(tournament=tournament)
+    return "goes on."
 
 
 def _end_ladder(tournament: Tournament, answer: OrganiserAnswer) -> str:
@@ -124,6 +134,20 @@ CANCEL = OrganiserAction(
     ),
     fits=_is_running,
 )
+PAUSE = OrganiserAction(
+    name="pause",
+    label="Pause",
+    button="Pause",
+    do=_pause,
+    fits=lambda tournament: _is_running(tournament) and not tournament.is_automatic and not tournament.paused_at,
+)
+GO_ON = OrganiserAction(
+    name="go_on",
+    label="Go on",
+    button="Go on",
+    do=_go_on,
+    fits=lambda tournament: tournament.paused_at is not None,
+)
 END_LADDER = OrganiserAction(
     name="end_ladder",
     label="End the ladder, with its final table",
@@ -147,7 +171,7 @@ VOID_ROUND = OrganiserAction(
     ),
     fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
 )
-TOURNAMENT_ACTIONS = (BEGIN, RELEASE, CALL_OFF, END_LADDER, VOID_ROUND, CANCEL)
+TOURNAMENT_ACTIONS = (BEGIN, RELEASE, CALL_OFF, PAUSE, GO_ON, END_LADDER, VOID_ROUND, CANCEL)
 DELETE_SEASON = OrganiserAction(
     name="delete",
     label="Delete",

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django.asserts import assertContains
 from pytest_django.fixtures import Settings
 
 from core.jobs.workers import worker_appear
@@ -106,6 +107,10 @@ def test_webhooks_are_added_changed_tested_and_deleted(cast: Cast, visit: As) ->
     olga = visit(cast.olga)
     given = {"name": "room", "format": "GENERIC", "secret_url": HOOK, "kinds": ["ALARM"], "is_active": "on"}
     assert olga.post("/organise/webhooks/add/", given | {"secret_url": "http://10.0.0.1/"}).status_code == 422
+    for inside in ("https://10.0.0.1/", "https://localhost/hook", "https://[::1]/"):
+        refused = olga.post("/organise/webhooks/add/", given | {"secret_url": inside})
+        assertContains(refused, "This address is not on the public internet", status_code=422)
+        assertContains(refused, '<a href="#id_secret_url">', status_code=422)
     page = olga.post("/organise/webhooks/add/", given).content.decode()
     hook = Webhook.objects.get()
     assert f"The secret of this webhook is {hook.secret}." in page

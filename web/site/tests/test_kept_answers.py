@@ -147,7 +147,7 @@ def _void(duel: Duel) -> None:
 
 
 def _withhold(duel: Duel) -> None:
-    Tournament.objects.filter(pk=duel.tournament_id).update(results=Audience.HIDDEN)
+    Tournament.objects.filter(duels=duel).update(results=Audience.HIDDEN)
 
 
 def _open(duel: Duel) -> None:

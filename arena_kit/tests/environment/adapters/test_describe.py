@@ -46,7 +46,10 @@ def test_arguments_reach_the_environment(tmp_path: Path, capsys: pytest.CaptureF
         (["Odd/TwoAtOnce-v0"], "cannot be played here. Actions of the space Tuple"),
         (["Odd/Endless-v0"], "has no step limit for Odd/Endless-v0. Give one with --max-steps"),
         (["Nowhere-v0"], "cannot make Nowhere-v0"),
-        (["no_such_module:Name-v0"], "needs packages that are not installed here. Run `pip install"),
+        (
+            ["no_such_module:Name-v0"],
+            "needs the module `no_such_module`, which is not installed here. Install what provides it.",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_answered_with_a_sentence(arguments: list[str], complaint: str) -> None:
