@@ -17,6 +17,7 @@ from core.models import (
     Duel,
     Environment,
     Evaluation,
+    Recording,
     Sitting,
     Submission,
     Tournament,
@@ -28,6 +29,12 @@ from core.models import (
 def _open(model: type[Any]) -> Any:
     """Return the condition that a job of a version is open."""
     return Exists(model._default_manager.filter(submission=OuterRef("pk"), state__in=OPEN))
+
+
+def _ended(model: type[Any]) -> Any:
+    """Return when the newest job of a version ended, for one that began and ended unseen."""
+    rows = model._default_manager.filter(submission=OuterRef("pk")).order_by("-pk")
+    return Subquery(rows.values("ended_at")[:1])
 
 
 AGENT = Lookup(
@@ -44,6 +51,7 @@ VERSIONS = Lookup(
         .values_list(
             *("pk", "is_benched", "deleted_at", "image_removed_at"),
             *newest_of_version(),
+            *(_ended(model) for model in (Build, Validation, Evaluation)),
             *(_open(model) for model in (Build, Validation, Evaluation)),
         )
     )
@@ -94,7 +102,15 @@ PLAYERS = Lookup(
 TOURNAMENT = Lookup(lambda key: Tournament.objects.filter(pk=key).order_by().values_list("environment__slug"))
 AGENT_BY_KEY = Lookup(lambda key: Agent.objects.filter(pk=key).order_by().values_list("environment__slug", "pk"))
 EVALUATION = Lookup(
-    lambda evaluation: Evaluation.objects.filter(pk=evaluation).values_list(
-        "environment__slug", "state", "ended_at", "is_current"
+    lambda evaluation: (
+        Evaluation.objects.filter(pk=evaluation)
+        .order_by()
+        .values_list(
+            *("environment__slug", "state"),
+            Exists(Recording.objects.filter(evaluation=OuterRef("pk"), state__in=OPEN)),
+            Subquery(Recording.objects.filter(evaluation=OuterRef("pk")).order_by("-pk").values("pk")[:1]),
+            *("ended_at", "is_current", "verdict"),
+        )
     )
 )
+"""An evaluation: its environment, its state, and whether a recording of it is open, come first."""

@@ -137,7 +137,7 @@ def evaluation_shown(evaluation_id: int) -> Shown | None:
     """Return the version of an evaluation; None if there is no such evaluation."""
     rows = EVALUATION(evaluation_id)
     around = environment_shown(rows[0][0]) if rows else None
-    return around and _both(around, rows, is_moving=rows[0][1] in OPEN)
+    return around and _both(around, rows, is_moving=rows[0][1] in OPEN or bool(rows[0][2]))
 
 
 def _both(around: Shown, facts: object, *, is_moving: bool) -> Shown:
