@@ -13,7 +13,7 @@ START_SECONDS = 60.0
 
 
 class NoFront(Exception):
-    """nginx is missing or did not start; the message says which."""
+    """nginx is missing or did not start."""
 
 
 @contextlib.contextmanager
