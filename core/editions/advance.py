@@ -22,7 +22,7 @@ def environment_advance(environment: Environment, *, now: datetime) -> None:
         registration_notify(environment=environment, now=now)
     planned.planned_begin(environment, now=now)
     steps = [(row, partial(progress.tournament_step, row, now=now)) for row in progress.running(environment.pk)]
-    steps += [(row, partial(progress.cancelled_refresh, row)) for row in progress.outdated_cancelled(environment.pk)]
+    steps += [(row, partial(progress.over_refresh, row)) for row in progress.outdated_over(environment.pk)]
     for tournament, step in steps:
         with apart(tournament):
             step()

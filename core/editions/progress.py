@@ -161,19 +161,19 @@ def running(environment_id: int) -> list[Tournament]:
     return list(rows.select_related("environment").order_by("pk"))
 
 
-def outdated_cancelled(environment_id: int) -> list[Tournament]:
-    """The cancelled tournaments of organisers in an environment whose tables are out of date."""
+def outdated_over(environment_id: int) -> list[Tournament]:
+    """The finished and cancelled tournaments of organisers in an environment whose tables are out of date."""
     rows = Tournament.objects.filter(
         environment=environment_id,
         ledger_version__gt=F("table_version"),
-        state=TournamentState.CANCELLED,
+        state__in=(TournamentState.FINISHED, TournamentState.CANCELLED),
         is_automatic=False,
     )
     return list(rows.select_related("environment").order_by("pk"))
 
 
-def cancelled_refresh(tournament: Tournament) -> None:
-    """Make the table of a cancelled tournament anew, locked against further strikes."""
+def over_refresh(tournament: Tournament) -> None:
+    """Make the table of a tournament that is over anew, locked against further strikes."""
     with transaction.atomic():
         locked = tournament_lock(tournament)
         standings_refresh(locked)

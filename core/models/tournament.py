@@ -222,6 +222,9 @@ class Participant(models.Model):
         help_text="When it was taken out of a running edition: its duels no longer count for standings. In a ladder "
         "they do count, and it may join again.",
     )
+    disqualified_because = models.CharField(
+        max_length=200, blank=True, editable=False, db_default="", help_text="Empty unless organisers disqualified it."
+    )
     rating = models.FloatField(null=True, blank=True, help_text="Rating at the end of the edition.")
     rating_low = models.FloatField(null=True, blank=True, help_text="Lower end of its 95% interval at that time.")
     rating_high = models.FloatField(null=True, blank=True, help_text="Upper end of its 95% interval at that time.")

@@ -40,7 +40,15 @@ def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None
     if form.is_valid():
         act(request, chosen, rows, form.answer(organiser(request)))
         return redirect(after)
-    context = {"action": chosen, "rows": rows, "kind": row_kind, "form": form, "next": after}
+    preview = chosen.question.preview if chosen.question and len(rows) == 1 else None
+    context = {
+        "action": chosen,
+        "rows": rows,
+        "kind": row_kind,
+        "form": form,
+        "next": after,
+        "preview": preview(rows[0]) if preview else [],
+    }
     return render(request, "web/organise/action.html", context, status=422 if form.is_bound else 200)
 
 

@@ -144,14 +144,14 @@ def test_the_table_of_a_cancelled_tournament_follows_what_counts(
         return sum(tournament.participants.values_list("wins", flat=True))
 
     follow(tournament.environment)
-    assert progress.outdated_cancelled(tournament.environment_id) == [tournament, other]
+    assert progress.outdated_over(tournament.environment_id) == [tournament, other]
     environment_advance(tournament.environment, now=LATER)
     assert played() == 2
     duel_void(duel=Duel.objects.get(pk=duel.pk), reason="The clock was wrong.", user=None)
     environment_advance(tournament.environment, now=LATER)
     assert played() == 1
     with django_assert_num_queries(1):  # type: ignore[operator]
-        assert progress.outdated_cancelled(tournament.environment_id) == []
+        assert progress.outdated_over(tournament.environment_id) == []
     tournament.refresh_from_db()
     assert (tournament.state, tournament.duels.filter(state=JobState.QUEUED).exists()) == (
         TournamentState.CANCELLED, False,

@@ -22,6 +22,7 @@ from core.models import (
     InviteLink,
     Job,
     Package,
+    Participant,
     Publication,
     Recording,
     Season,
@@ -42,7 +43,7 @@ from web.organise.actions.environments import ENVIRONMENT_ACTIONS, REVEAL
 from web.organise.actions.jobs import BUILD_AGAIN, EVALUATE_AGAIN, JOB_ACTIONS, PUBLISH_AGAIN
 from web.organise.actions.operation import DELETE, DRAIN, SEND_AGAIN, SETTLE, TEST
 from web.organise.actions.people import END_LINK, PEOPLE_ACTIONS, REVOKE
-from web.organise.actions.tournaments import DELETE_SCHEDULE, DELETE_SEASON, TOURNAMENT_ACTIONS
+from web.organise.actions.tournaments import DELETE_SCHEDULE, DELETE_SEASON, PARTICIPANT_ACTIONS, TOURNAMENT_ACTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         _kind(Tournament, TOURNAMENT_ACTIONS, "environment"),
+        _kind(Participant, PARTICIPANT_ACTIONS, "tournament__environment", "submission__agent__owner"),
         _kind(User, PEOPLE_ACTIONS),
         _kind(Agent, AGENT_ACTIONS, "environment", "owner"),
         _kind(Environment, ENVIRONMENT_ACTIONS),

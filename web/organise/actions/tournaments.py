@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from django.contrib.humanize.templatetags.humanize import ordinal
 from django.utils import timezone
 
+from core.editions.disqualifying import disqualification_preview, participant_disqualify, participant_readmit
 from core.errors import Refused
-from core.models import Audience, Season, Tournament, TournamentSchedule, TournamentState
+from core.models import Audience, Participant, Season, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
 from core.tournaments.schedules import schedule_remove
 from core.tournaments.services import ladder_stop, tournament_cancel, tournament_go_on, tournament_pause
@@ -170,6 +172,60 @@ VOID_ROUND = OrganiserAction(
         reason="Reason, shown on the pages of the duels",
     ),
     fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
+)
+
+
+def _disqualify(participant: Participant, answer: OrganiserAnswer) -> str:
+    participant_disqualify(participant=participant, reason=answer.reason)
+    return "is disqualified; the table follows within seconds."
+
+
+def _readmit(participant: Participant, answer: OrganiserAnswer) -> str:
+    participant_readmit(participant=participant)
+    return "is back in the table within seconds."
+
+
+def _table_then(participant: Participant) -> list[str]:
+    """Return the ranks that change, as lines."""
+    return [
+        f"{one.participant.submission.agent}: {ordinal(one.before)}, then {ordinal(one.after) if one.after else 'out'}"
+        for one in disqualification_preview(participant)
+    ]
+
+
+def _may_be_disqualified(participant: Participant) -> bool:
+    tournament = participant.tournament
+    return not participant.disqualified_because and not tournament.is_automatic and tournament.state in VOIDABLE
+
+
+PARTICIPANT_ACTIONS = (
+    OrganiserAction(
+        name="disqualify",
+        label="Disqualify, with a reason",
+        button="Disqualify",
+        do=_disqualify,
+        question=OrganiserQuestion(
+            title="Disqualify participants",
+            consequence="The agent leaves the table, and points of its season. What it played is decided by the rules "
+            "of the format for those who leave; nothing is replayed, and ratings stay. After the end this can be "
+            "taken back. These ranks change:",
+            button="Disqualify it",
+            reason="Reason, shown to everyone on the page of the tournament",
+            preview=_table_then,
+        ),
+        fits=_may_be_disqualified,
+        of="core.tournament",
+        is_told=False,
+    ),
+    OrganiserAction(
+        name="readmit",
+        label="Put back into the table",
+        button="Readmit",
+        do=_readmit,
+        fits=lambda participant: bool(participant.disqualified_because),
+        of="core.tournament",
+        is_told=False,
+    ),
 )
 TOURNAMENT_ACTIONS = (BEGIN, RELEASE, CALL_OFF, PAUSE, GO_ON, END_LADDER, VOID_ROUND, CANCEL)
 DELETE_SEASON = OrganiserAction(

@@ -6,10 +6,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks
-from pytest_django.asserts import assertContains
+from pytest_django.asserts import assertContains, assertNotContains
 
 from core.jobs.messages import TOURNAMENT_TASK
-from core.models import JobState, LedgerVoid, Submission, Tournament, TournamentState
+from core.models import JobState, LedgerVoid, Participant, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.organising import REASON, act, waiting_messages
 from core.tournaments.services import tournament_cancel
@@ -81,3 +81,28 @@ def test_a_planned_tournament_is_called_off(players: list[Submission]) -> None:
     tournament_cancel(tournament=tournament, reason=REASON)
     tournament.refresh_from_db()
     assert (tournament.state, tournament.ended_at is None) == (TournamentState.CANCELLED, False)
+
+
+def test_an_organiser_disqualifies_a_participant_and_takes_it_back(
+    organiser: Client, people: factories.Cast, players: list[Submission]
+) -> None:
+    tournament = factories.tournament(players)
+    Tournament.objects.update(is_automatic=False, name="Cup")
+    row = (
+        Participant.objects.select_related("tournament__environment").filter(tournament=tournament).order_by("rank")[0]
+    )
+    page = reverse("web:participant", args=["tic-tac-toe", tournament.edition, row.submission.agent.name])
+    question = reverse("web:organise_action", args=["participant", row.pk, "disqualify"])
+    assertContains(organiser.get(page), question)
+    member = Client()
+    member.force_login(people.alice)
+    assertNotContains(member.get(page), question)
+    # Before it is done, the page says whose rank changes.
+    assertContains(organiser.get(question), f"{row.submission.agent}: 1st, then out")
+
+    assert act(organiser, "disqualify", row, reason="It read memory.") == [
+        f"{row} is disqualified; the table follows within seconds."
+    ]
+    assertContains(organiser.get(page), "Disqualified by the organisers: It read memory.")
+    assert act(organiser, "readmit", row) == [f"{row} is back in the table within seconds."]
+    assertNotContains(organiser.get(page), "Disqualified by the organisers")

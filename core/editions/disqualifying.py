@@ -1,0 +1,100 @@
+"""Takes a participant out of the table of an organisers' tournament, also after its end, and lets it back in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.utils import timezone
+
+from arena_kit.ranking.formats.ranking import standings_of
+from core.editions.progress import format_of, history_of
+from core.errors import Refused
+from core.links import tournament_address
+from core.models import LedgerChange, NoticeKind, Participant, Tournament, TournamentState
+from core.moderation.withdrawals import participants_withdraw, playing_rows
+from core.notices.services import notify
+from core.ratings.ledger import ledger_change
+from core.tournaments.rounds import last_round, tournament_lock
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A participant whose rank changes with a disqualification. after: None for the one that leaves the table."""
+
+    participant: Participant
+    before: int
+    after: int | None
+
+
+def participant_disqualify(*, participant: Participant, reason: str) -> None:
+    """Take a participant out of the table. Its meetings are decided by the format's rules, and nothing is replayed.
+
+    In a running tournament it withdraws. Its duels stay in the ledger, so ratings do not change. Raises Refused.
+    """
+    with transaction.atomic():
+        tournament = _locked(participant)
+        rows = tournament.participants.filter(pk=participant.pk, disqualified_because="")
+        if not rows.exists():
+            raise Refused("It is disqualified already.")
+        if tournament.state == TournamentState.RUNNING:
+            participants_withdraw(playing_rows([participant.submission.agent]).filter(pk=participant.pk))
+        elif tournament.state == TournamentState.FINISHED:
+            gone = {"withdrawn_at": timezone.now(), "left_after": last_round(tournament)}
+            rows.filter(withdrawn_at=None).update(**gone)
+        else:
+            raise Refused(f"The tournament is {tournament.get_state_display()}.")
+        rows.update(disqualified_because=reason[:200])
+        _changed(tournament)
+        agent = participant.submission.agent
+        notify(
+            user=agent.owner,
+            kind=NoticeKind.TOURNAMENT_ENDED,
+            title=f"{agent} is disqualified in {tournament}",
+            text=f"The organisers have taken {agent} out of the table of {tournament}: {reason}",
+            address=tournament_address(tournament),
+        )
+
+
+def participant_readmit(*, participant: Participant) -> None:
+    """Put a participant back that was disqualified after the end. Raises Refused."""
+    with transaction.atomic():
+        tournament = _locked(participant)
+        row = tournament.participants.exclude(disqualified_because="").filter(pk=participant.pk).first()
+        if row is None:
+            raise Refused("It is not disqualified.")
+        ended_at, left_at = tournament.ended_at, row.withdrawn_at
+        if ended_at is None or left_at is None or left_at < ended_at:
+            raise Refused(
+                "It left while the tournament was played, so its later duels are missing. Void the round in which it "
+                "left, if it shall be played again."
+            )
+        row.withdrawn_at, row.left_after, row.disqualified_because = None, None, ""
+        row.save(update_fields=["withdrawn_at", "left_after", "disqualified_because"])
+        _changed(tournament)
+
+
+def disqualification_preview(participant: Participant) -> list[Moved]:
+    """Return whose rank changes if a participant is taken out of the table of a tournament now, by their new ranks."""
+    tournament = participant.tournament
+    history = history_of(tournament)
+    left = {**history.left, participant.submission_id: last_round(tournament)}
+    plan = format_of(tournament).plan(replace(history, left=left))
+    after = {row.submission: row.rank for row in standings_of(plan)}
+    rows = tournament.participants.select_related("submission__agent").exclude(withdrawn_at__isnull=False)
+    moved = [
+        Moved(row, row.rank, None if row.pk == participant.pk else after[row.submission_id])
+        for row in rows.order_by("rank", "pk")
+    ]
+    return sorted((one for one in moved if one.before != one.after), key=lambda one: one.after or 0)
+
+
+def _locked(participant: Participant) -> Tournament:
+    tournament = tournament_lock(participant.tournament)
+    if tournament.is_automatic:
+        raise Refused("The arena made this edition. Disable the agent instead.")
+    return tournament
+
+
+def _changed(tournament: Tournament) -> None:
+    ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.WITHDRAWAL, tournament=tournament)
