@@ -2,10 +2,11 @@
 
 A private PostgreSQL is filled with 200 agents, 20 editions and 100,000 rated matches. The site runs under gunicorn with
 the command of docker-compose.yml and its own settings, without DEBUG, with Redis if it is installed; only quotas and
-rate limits are too high to be reached. Visitors on this machine request all kinds of pages and API lists, without a
-pause on each connection, while some of them upload agents. In turn with that, they request a bare Django view on the
-same server, which returns a constant without any middleware, and the same view behind the arena's middleware.
-Percentiles are under full load; `alone_ms` is the time of a page on the idle site.
+rate limits are too high to be reached. First, visitors on this machine request every address once, as on a site that
+has been running for a while. Then they request all kinds of pages and API lists, without a pause on each connection,
+while some of them upload agents. In turn with that, they request a bare Django view on the same server, which returns a
+constant without any middleware, the same view behind the arena's middleware, and only what strangers see: from the site
+itself, and through nginx as people do. Percentiles are under full load; `alone_ms` is the time on the idle site.
 """
 
 from __future__ import annotations
@@ -30,15 +31,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import circumstances, middle, say, text_table, work_folder, write_json
+from benchmarks.load.front import front
 from benchmarks.load.usage import Usage, usage
-from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, mixed, only, watching
+from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, each_once, mixed, of_strangers, only, watching
 
 ROOT = Path(__file__).resolve().parent.parent
 GUNICORN = ("--config=python:core.handover", "--workers=2", "--threads=8", "--timeout=120", "--worker-tmp-dir=/dev/shm")
 """The command with which docker-compose.yml starts the site."""
 START_SECONDS = 60.0
 MOST_VISITS = 60_000
-"""Seconds of one measure."""
+"""Requests of one measure."""
+LONGEST_SECONDS = 900.0
+"""The time in which every address is requested once."""
 RECORDED, PLAYS = 200, 60
 UNLIMITED = "1000000/second"
 Report = dict[str, Any]
@@ -99,12 +103,15 @@ def run(options: argparse.Namespace) -> Report:
         filled = _fill_in_a_process(options, started.variables)
         plan = filled["plan"]
         port, pid = stack.enter_context(_site(folder, started.variables))
-        measured = _measure(options, plan, port, {"site": pid, **started.pids}, started.variables["DATABASE_URL"])
+        fronted = stack.enter_context(front(folder, port)) if shutil.which("nginx") else None
+        pids, url = {"site": pid, **started.pids}, started.variables["DATABASE_URL"]
+        first, measured = _measure(options, plan, port, fronted, pids, url)
     return {
         **circumstances(options),
         "gunicorn": " ".join(GUNICORN),
         "redis": "redis" in started.pids,
         "fill_seconds": filled["seconds"],
+        "first_visits_per_second": round(first.per_second, 1),
         **summarise(measured, filled["costs"]),
     }
 
@@ -218,11 +225,16 @@ Load = tuple[Crowd, Usage, Usage]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The samples of every round. usage: before those who watch, between them and the visits of the site, and after."""
+    """The samples of every round. fronted: strangers who come through nginx; empty without it.
+
+    usage: before those who watch, between them and the visits of the site, and after.
+    """
 
     bare: Crowd
     bare_in_site: Crowd
     watching: Crowd
+    strangers: Crowd
+    fronted: Crowd
     site: Crowd
     usage: tuple[Usage, Usage, Usage]
 
@@ -236,28 +248,38 @@ class Measured:
 
 
 def _measure(
-    options: argparse.Namespace, plan: Mapping[str, Any], port: int, pids: Mapping[str, int], database_url: str
-) -> list[Measured]:
-    def let_in(choose: Choose, seconds: float) -> Crowd:
+    options: argparse.Namespace,
+    plan: Mapping[str, Any],
+    port: int,
+    fronted: int | None,
+    pids: Mapping[str, int],
+    database_url: str,
+) -> tuple[Crowd, list[Measured]]:
+    """Return the first visits of every address, and the rounds."""
+
+    def let_in(choose: Choose, seconds: float, port: int = port) -> Crowd:
         return crowd(
             port, choose, connections=options.connections, processes=options.processes, seconds=seconds,
             most=MOST_VISITS,
         )  # fmt: skip
 
     visits, short = mixed(plan, uploaders=options.uploaders), options.seconds / 4
-    # Both workers load templates and connect.
-    let_in(visits, short)
+    say("every address once")
+    opened = let_in(each_once(plan, connections=options.connections), LONGEST_SECONDS)
     taken = []
     for number in range(1, options.rounds + 1):
         say(f"round {number} of {options.rounds}")
         bare, bare_in_site = (let_in(only(path), short) for path in ("/bare/", "/bare-in-site/"))
+        strangers = let_in(of_strangers(plan), options.seconds / 2)
+        through = let_in(of_strangers(plan), options.seconds / 2, fronted) if fronted else Crowd([], 1.0, 0.0)
         first = usage(pids, database_url)
         watched = let_in(watching(plan), short)
         between = usage(pids, database_url)
         site = let_in(visits, options.seconds)
-        taken.append(Measured(bare, bare_in_site, watched, site, (first, between, usage(pids, database_url))))
+        used = first, between, usage(pids, database_url)
+        taken.append(Measured(bare, bare_in_site, watched, strangers, through, site, used))
     say("")
-    return taken
+    return opened, taken
 
 
 def summarise(measured: Sequence[Measured], costs: Mapping[str, Mapping[str, float]]) -> Report:
@@ -269,6 +291,10 @@ def summarise(measured: Sequence[Measured], costs: Mapping[str, Mapping[str, flo
         "bare_requests_per_second": middle([row.bare.per_second for row in measured], 1),
         "bare_in_site_requests_per_second": middle([row.bare_in_site.per_second for row in measured], 1),
         "refreshes_per_second": middle([row.watching.per_second for row in measured], 1),
+        "strangers_per_second": middle([row.strangers.per_second for row in measured], 1),
+        "strangers_ratio_in_site": middle([row.strangers.per_second / row.bare_in_site.per_second for row in measured]),
+        "fronted_per_second": middle([row.fronted.per_second for row in measured], 1),
+        "fronted_ratio_in_site": middle([row.fronted.per_second / row.bare_in_site.per_second for row in measured]),
         "ratio": middle([row.site.per_second / row.bare.per_second for row in measured], 4),
         "ratio_in_site": middle([row.site.per_second / row.bare_in_site.per_second for row in measured], 4),
         "bare_client_cpu_share": middle([row.bare.cpu_seconds / row.bare.seconds / _cores() for row in measured]),
@@ -359,8 +385,11 @@ def table(report: Mapping[str, Any]) -> str:
         f"{text_table(('page', *(column.replace('_', ' ') for column in columns)), rows)}\n\n"
         f"{report['requests_per_second']} requests/s; a bare view {report['bare_requests_per_second']} (ratio "
         f"{report['ratio']}), behind the arena's middleware {report['bare_in_site_requests_per_second']} (ratio "
-        f"{report['ratio_in_site']}).\nProcessors: {shares}. A request takes {limit['site_cpu_ms_per_request']} ms of "
-        f"the site's processor time and {limit['database_ms_per_request']} ms of the database.\n{limit['sentence']}"
+        f"{report['ratio_in_site']}).\nStrangers alone: {report['strangers_per_second']} requests/s (ratio to the view "
+        f"behind the middleware {report['strangers_ratio_in_site']}); through nginx {report['fronted_per_second']} "
+        f"(ratio {report['fronted_ratio_in_site']}).\nProcessors: {shares}. A request takes "
+        f"{limit['site_cpu_ms_per_request']} ms of the site's processor time and {limit['database_ms_per_request']} ms "
+        f"of the database.\n{limit['sentence']}"
         + "".join(f"\n{number} times {problem}" for problem, number in report["problems"].items())
     )
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from benchmarks import site
 from benchmarks.common import circumstances, say, text_table, work_folder, write_json
+from benchmarks.load.front import NoFront, front
 from benchmarks.load.listeners import Heard, files_for, listeners
 from benchmarks.load.usage import Usage, usage
 
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         report = {**run(options), **circumstances(options)}
-    except site.CannotRun as reason:
+    except (site.CannotRun, NoFront) as reason:
         print(f"Cannot run: {reason}", file=sys.stderr)
         return 2
     print(table(report))
@@ -245,43 +246,6 @@ def _events(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[int, i
                 raise site.CannotRun(f"gunicorn did not start:\n{log.read_text()[-2000:]}")
             time.sleep(0.1)
         yield port, process.pid
-
-
-@contextlib.contextmanager
-def front(folder: Path, events: int) -> Iterator[int]:
-    """Run nginx with the configuration of compose before the process of live events; return its port."""
-    from tests.programs import answers, free_port
-
-    port, text = free_port(), (site.ROOT / "nginx/default.conf").read_text()
-    for old, new in {
-        "server web:8000;": f"server 127.0.0.1:{events};", "server events:8001;": f"server 127.0.0.1:{events};",
-        "listen 80 default_server;": f"listen 127.0.0.1:{port};", "/tmp/arena-": f"{folder}/arena-",
-        "/var/log/nginx/access.log": f"{folder}/access.log",
-    }.items():  # fmt: skip
-        text = text.replace(old, new)
-    (folder / "site.conf").write_text(text)
-    room = "worker_processes auto; worker_rlimit_nofile 20000; events { worker_connections 8192; }"
-    places = "".join(
-        f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/nginx.pid; {room} http {{ {places} include {folder}/site.conf; }}"
-    )
-    command = ["nginx", "-c", str(folder / "nginx.conf"), "-e", str(folder / "nginx.log")]
-    try:
-        process = subprocess.Popen(command)
-    except FileNotFoundError:
-        raise site.CannotRun("nginx is not installed") from None
-    try:
-        deadline = time.monotonic() + site.START_SECONDS
-        while not answers(port):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise site.CannotRun(f"nginx did not start: {(folder / 'nginx.log').read_text()[-500:]}")
-            time.sleep(0.1)
-        yield port
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def table(report: Mapping[str, Any]) -> str:

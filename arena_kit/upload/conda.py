@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from packaging.utils import canonicalize_name
-
-from arena_kit.upload.conda_names import NO_WHEELS, OTHER_VERSIONS, WHEELS, is_conda_only, is_of_another_system
+from arena_kit.upload.conda_names import (
+    NO_WHEELS,
+    OTHER_VERSIONS,
+    WHEELS,
+    is_conda_only,
+    is_of_another_system,
+    plain_name,
+)
 
 FROM_BASE_IMAGE = frozenset({"pip", "setuptools", "wheel"})
 PYTHON = "python"
@@ -46,7 +51,7 @@ def conda_requirement(item: str) -> CondaRequirement | None:
         return None
     package, version = parsed
     shown = item.strip()[:_SHOWN]
-    plain = canonicalize_name(package)
+    plain = plain_name(package)
     if plain == PYTHON:
         return CondaRequirement("")
     if plain in FROM_BASE_IMAGE:
@@ -77,7 +82,7 @@ def pip_requirement(line: str) -> CondaRequirement | None:
     if hashes and not plain:
         return None
     found = _NAME.match(plain)
-    name = canonicalize_name(found[0]) if found else ""
+    name = plain_name(found[0]) if found else ""
     if is_of_another_system(name) and ";" not in plain:
         return CondaRequirement("", f"{plain[:_SHOWN]} is left out: players run on Linux, and it is for other systems.")
     note = f"{name} has no wheels: write {NO_WHEELS[name]} instead." if name in NO_WHEELS else ""

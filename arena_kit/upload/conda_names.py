@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import difflib
 
-from packaging.utils import canonicalize_name
-
 WHEELS = {
     "brotli-python": "brotli",
     "dask-core": "dask",
@@ -367,21 +365,29 @@ IMPORTS = {
 """The wheel of a module, where people write the module's name."""
 
 
+def plain_name(name: str) -> str:
+    """Return a name of a package as the package index spells it."""
+    # Loading it takes a sixth of an inspection, and few archives name packages.
+    from packaging.utils import canonicalize_name
+
+    return canonicalize_name(name)
+
+
 def is_conda_only(name: str) -> bool:
     """Return whether the package index has nothing for a package of conda."""
-    plain = canonicalize_name(name)
+    plain = plain_name(name)
     return name.startswith("_") or plain in CONDA_ONLY or plain.startswith(CONDA_ONLY_BEGINNINGS)
 
 
 def is_of_another_system(name: str) -> bool:
     """Return whether a package is for Windows or macOS alone."""
-    plain = canonicalize_name(name)
+    plain = plain_name(name)
     return plain in OTHER_SYSTEMS or plain.startswith(OF_OTHER_SYSTEMS) or plain.endswith(OF_OTHER_PLATFORMS)
 
 
 def likely_wheel(name: str) -> str | None:
     """Return the wheel that a name is probably meant for; None if no known name is like it."""
-    plain = canonicalize_name(name)
+    plain = plain_name(name)
     if plain in NO_WHEELS:
         return NO_WHEELS[plain]
     if plain in IMPORTS:

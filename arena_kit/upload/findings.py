@@ -66,13 +66,14 @@ def archive_findings(
     is_whole: bool = True,
     pythons: Sequence[Version] = THIS_PYTHON,
     limits: ArchiveLimits = LIMITS,
+    is_copied: bool = False,
 ) -> Findings:
     """Return what is found in an archive. The first error is the one that an upload names.
 
     path: where another process can open the file. warns: whether warnings are looked for. is_whole: whether everything
     is decompressed; otherwise only the requirements and the Python files are.
     pythons: the versions of Python that the arena has base images for, the default first. Nothing of the submission
-    runs; its Python files are parsed in limited processes.
+    runs; its Python files are parsed in limited processes. is_copied: as in `sources_read`.
     """
     try:
         report = (inspect_archive if is_whole else inspect_contents)(file, limits)
@@ -94,7 +95,13 @@ def archive_findings(
         notes.append(Finding("not_compiled", NOT_COMPILED.format(written(version), written(THIS_PYTHON[0]))))
         return Findings(tuple(errors), tuple(notes) if warns else ())
     try:
-        found = sources_read(path, limits, has_requirements=bool(requirements.lines), python=version if warns else None)
+        found = sources_read(
+            path,
+            limits,
+            has_requirements=bool(requirements.lines),
+            python=version if warns else None,
+            is_copied=is_copied,
+        )
     except ArchiveRefused as refusal:
         # First, as in a build, which compiles before it reads the requirements.
         return Findings((*_errors(refusal), *errors), tuple(notes) if warns else ())

@@ -1,6 +1,6 @@
 """Inspects whole archives in short-lived processes, a few at once, so that an upload cannot exhaust the web process.
 
-`inspect_apart` runs this module with `python -m`, which decompresses the archive, reads its requirements and compiles
+`inspect_apart` runs `arena_kit.upload.inspected`, which decompresses the archive, reads its requirements and compiles
 its Python files under limits. Every arena of a machine has its own line, so that a busy one does not hold up
 another; within an arena requests take turns in the order in which they came, and each sender has one turn at a time.
 """
@@ -24,9 +24,9 @@ from typing import IO
 
 from arena_kit.machine import files, processes
 from arena_kit.older import SAFE_PATH, StrEnum
-from arena_kit.upload.findings import THIS_PYTHON, Findings, archive_findings
-from arena_kit.upload.pythons import Version, read_version
-from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveRefused
+from arena_kit.upload.findings import THIS_PYTHON, Findings
+from arena_kit.upload.pythons import Version
+from arena_kit.upload.zip_safety import READ_BYTES, ArchiveRefused
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +43,12 @@ line, and in line. Proxies give a request two minutes."""
 MOST_SECONDS, VERDICT_SECONDS = 10.0, 50.0
 """How long an upload waits for its inspection, which is left to the build if it takes longer; and how long a request
 whose only answer is the verdict. On a host whose cores are all taken an inspection takes many times its own time."""
-MEMORY_BYTES = 1 << 30
 NICENESS = 5
 """A person waits for the answer: on a host whose cores are all taken, the least priority would take ten seconds."""
 PROMPT_SECONDS = 5.0
 """How long the inspection of a request whose only answer is the verdict has full priority: others wait behind it, and
 it is over by then unless the archive is unusual or the host is very busy."""
-INSPECTED = 0
+PROGRAM = "arena_kit.upload.inspected"
 
 
 class Obstacle(StrEnum):
@@ -174,13 +173,13 @@ def _inspect(
 ) -> Findings | None:
     """Inspect an archive; return None if it takes too long or exceeds a limit.
 
-    arguments: of `_main`. prompt_seconds: how long it has full priority.
+    arguments: of PROGRAM. prompt_seconds: how long it has full priority.
     """
     root = Path(__file__).resolve().parents[__name__.count(".")]
     with (
         _openable(file) as (archive, path),
         subprocess.Popen(
-            [sys.executable, *SAFE_PATH, "-s", "-m", __name__, path, *arguments],
+            [sys.executable, *SAFE_PATH, "-s", "-m", PROGRAM, path, *arguments],
             stdin=archive,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -198,7 +197,7 @@ def _inspect(
                 # The whole group, because the process may have started a compiler.
                 processes.tree_end(child)
     # Any other status comes from a limit of the process or of this machine; the build decides then.
-    return Findings.of(json.loads(said)) if child.returncode == INSPECTED else None
+    return Findings.of(json.loads(said)) if child.returncode == 0 else None
 
 
 def _said(child: subprocess.Popen[bytes], prompt_seconds: float, most_seconds: float) -> bytes:
@@ -225,21 +224,3 @@ def _openable(file: IO[bytes]) -> Iterator[tuple[IO[bytes], str]]:
                 shutil.copyfileobj(file, target, READ_BYTES)
             file, path = stack.enter_context(copy.open("rb")), path or str(copy)
         yield file, path
-
-
-def _main() -> int:
-    """Inspect the archive at standard input and print what is found as one line of JSON."""
-    limits = {"CPU": LIMITS.compile_seconds, "AS": MEMORY_BYTES, "FSIZE": 0, "CORE": 0}
-    for name, most in limits.items():
-        processes.limit(name, most)
-    path, *words = sys.argv[1:]
-    pythons = [version for version in map(read_version, words) if version is not None]
-    found = archive_findings(
-        sys.stdin.buffer, path, warns="--warn" in words, is_whole="--whole" in words, pythons=pythons
-    )
-    sys.stdout.write(json.dumps(found.as_json()))
-    return INSPECTED
-
-
-if __name__ == "__main__":
-    raise SystemExit(_main())

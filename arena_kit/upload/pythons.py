@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from typing import TYPE_CHECKING
 
 from arena_kit.older import tomllib
 from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.conda import PYTHON, parse, pip_version
 from arena_kit.upload.requirements import read_yaml
 from arena_kit.upload.zip_safety import ArchiveRefused
+
+if TYPE_CHECKING:
+    # It is loaded where it is needed: that takes a sixth of an inspection, and few archives ask for a Python.
+    from packaging.specifiers import SpecifierSet
 
 Version = tuple[int, int]
 CONDA_FILES = ("environment.yml", "environment.yaml")
@@ -63,6 +66,8 @@ def read_wanted_python(report: ArchiveReport, read: Callable[[str], str]) -> Wan
         except ArchiveRefused as refused:
             if name != PROJECT:
                 raise
+            from packaging.specifiers import SpecifierSet
+
             # Nothing else is read from it, so it is not a reason to refuse an upload.
             return WantedPython(SpecifierSet(), name, f"The Python version in {name} was not read: {refused}")
         if wanted is not None:
@@ -128,6 +133,8 @@ def _specified(text: str, source: str) -> WantedPython | None:
     # Python refuses to read numbers of thousands of digits, and only when versions are compared.
     if len(text) > MAX_CHARACTERS or _LONG_NUMBER.search(text):
         return None
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
     try:
         return WantedPython(SpecifierSet(text), source)
     except InvalidSpecifier:

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
 from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.conda import CondaRequirement, conda_requirement, pip_requirement
+from arena_kit.upload.conda_names import plain_name
 from arena_kit.upload.zip_safety import MOST_MISTAKES, UploadRefused
 
 _MEANT = re.compile(
@@ -75,13 +73,15 @@ def unmet(requirements: Requirements, installed: Mapping[str, str]) -> list[tupl
 
     installed: versions by name.
     """
-    found = {canonicalize_name(name): version for name, version in installed.items()}
+    from packaging.requirements import Requirement
+
+    found = {plain_name(name): version for name, version in installed.items()}
     missing: list[tuple[str, str | None]] = []
     for line in requirements.lines:
         requirement = Requirement(line)
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue
-        version = found.get(canonicalize_name(requirement.name))
+        version = found.get(plain_name(requirement.name))
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             missing.append((line, version))
     return missing
@@ -118,13 +118,7 @@ def _requirements_txt(text: str, name: str) -> Requirements:
                 raise RequirementsRefused(
                     f"{where}: only plain ASCII letters are allowed, but in comments.", code="requirements_not_ascii"
                 )
-            found = conda_requirement(line) if is_conda else pip_requirement(line)
-            if found is None:
-                raise _no_package(line, where)
-            if found.note:
-                notes.append(f"{name}: {found.note}")
-            if found.line:
-                lines.append(_requirement(found.line, where))
+            lines += _read(line, conda_requirement if is_conda else pip_requirement, where, name, notes)
     mistakes.refuse()
     return _collected(lines, name, notes)
 
@@ -202,13 +196,7 @@ def _environment_yml(text: str, name: str) -> Requirements:
             items, where, read = _items(item, name)
             for line in items:
                 with mistakes.at(name):
-                    found = read(line)
-                    if found is None:
-                        raise _no_package(line, where)
-                    if found.note:
-                        notes.append(f"{name}: {found.note}")
-                    if found.line:
-                        lines.append(_requirement(found.line, where))
+                    lines += _read(line, read, where, name, notes)
     mistakes.refuse()
     return _collected(lines, name, notes)
 
@@ -280,6 +268,18 @@ def _check_size(text: str, name: str) -> None:
         )
 
 
+def _read(
+    line: str, read: Callable[[str], CondaRequirement | None], where: str, name: str, notes: list[str]
+) -> list[str]:
+    """Return a line of a file as a requirement, or nothing if it is left out, which is noted. `read` reads its form."""
+    found = read(line)
+    if found is None:
+        raise _no_package(line, where)
+    if found.note:
+        notes.append(f"{name}: {found.note}")
+    return [_requirement(found.line, where)] if found.line else []
+
+
 def _requirement(line: str, where: str) -> str:
     if len(line) > MAX_LINE_CHARACTERS:
         raise RequirementsRefused(f"{where}: the line is too long.", code="requirements_line")
@@ -288,6 +288,9 @@ def _requirement(line: str, where: str) -> str:
             f"{where}: options like {line.split(maxsplit=1)[0][:30]} are not allowed. Remove the line.",
             code="requirements_option",
         )
+    # Loading it takes a sixth of an inspection, and many archives name no package.
+    from packaging.requirements import InvalidRequirement, Requirement
+
     try:
         requirement = Requirement(line)
     except (InvalidRequirement, RecursionError):

@@ -12,7 +12,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 HOST = "127.0.0.1"
@@ -63,7 +63,7 @@ class Crowd:
 
 
 Choose = Callable[[random.Random, int], Iterator[Visit]]
-"""Yields the endless visits of one connection, given its random generator and its number."""
+"""Yields the visits of one connection, mostly without an end, given its random generator and its number."""
 
 
 def crowd(port: int, choose: Choose, *, connections: int, processes: int, seconds: float, most: int) -> Crowd:
@@ -102,10 +102,10 @@ def _visit_all(
         visits = choose(random.Random(f"{number}-{seconds}"), number)
         connection = Connection(port)
         try:
-            for _ in range(most):
+            for visit in islice(visits, most):
                 if time.monotonic() - begun >= seconds:
                     break
-                answers.append(connection.ask(next(visits), begun))
+                answers.append(connection.ask(visit, begun))
         finally:
             connection.close()
 
@@ -184,6 +184,22 @@ def watching(plan: Mapping[str, Any]) -> Choose:
             yield Visit("watched edition", chance.choice(paths), {"HX-Request": "true"})
 
     return choose
+
+
+def each_once(plan: Mapping[str, Any], *, connections: int) -> Choose:
+    """Request every address once."""
+    visits = [reads(plan, name, path) for name, paths in plan["pages"].items() for path in paths]
+
+    def choose(chance: random.Random, number: int) -> Iterator[Visit]:
+        return iter(visits[number::connections])
+
+    return choose
+
+
+def of_strangers(plan: Mapping[str, Any]) -> Choose:
+    """Mix the visits of people who are not logged in."""
+    pages = {name: paths for name, paths in plan["pages"].items() if not name.endswith("logged in")}
+    return mixed({**plan, "pages": pages}, uploaders=0)
 
 
 def mixed(plan: Mapping[str, Any], *, uploaders: int) -> Choose:

@@ -57,7 +57,8 @@ def visited(site_cpu: float, busy: float) -> site.Measured:
     before = Usage(0.0, {"site": 5.0, "database": 1.0}, 50.0, 2.0, 10)
     after = Usage(10.0, {"site": 5.0 + site_cpu, "database": 2.0}, 50.0 + busy, 7.0, 210)
     bare = Crowd([Answered("/bare/", 0.0, 0.001)] * 900, 1.0, 0.2)
-    return site.Measured(bare, bare, bare, Crowd(answers, 10.0, 0.5), (earlier, before, after))
+    crowd = Crowd(answers, 10.0, 0.5)
+    return site.Measured(bare, bare, bare, crowd, crowd, crowd, (earlier, before, after))
 
 
 def test_visits_of_a_site_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,6 +67,7 @@ def test_visits_of_a_site_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None
 
     # A failed visit does not count as an answer.
     assert (report["requests_per_second"], report["bare_requests_per_second"], report["ratio"]) == (9, 900, 0.01)
+    assert (report["strangers_ratio_in_site"], report["fronted_per_second"]) == (0.01, 9)
     home = report["pages"]["home"]
     assert (home["count"], home["errors"], home["queries"]) == (100, 10, 3)
     assert (home["p50_ms"], home["p95_ms"], home["p99_ms"]) == pytest.approx((50.5, 95, 99), abs=0.1)

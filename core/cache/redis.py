@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.locmem import LocMemCache
-from django.core.cache.backends.redis import RedisCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
+from django.utils.functional import cached_property
+from redis import Redis
 from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
@@ -105,6 +107,26 @@ class Data:
             return UNREADABLE
 
 
+class OneClient(RedisCacheClient):
+    """Django's client of Redis, which here makes redis-py's only once: making it takes longer than to read a key."""
+
+    @cached_property
+    def _only(self) -> Redis:
+        return super().get_client()
+
+    def get_client(self, key: Any = None, *, write: bool = False) -> Redis:
+        """Return the client of the one server: the arena names one, in REDIS_URL."""
+        return self._only
+
+
+class SharedCache(RedisCache):
+    """Django's cache in Redis, with one client."""
+
+    def __init__(self, server: str | list[str], params: dict[str, Any]) -> None:
+        super().__init__(server, params)
+        self._class = OneClient
+
+
 class SteadyRedisCache(BaseCache):
     """Django's Redis cache that falls back to this process's memory during an outage: slower, but never an error.
 
@@ -115,7 +137,7 @@ class SteadyRedisCache(BaseCache):
 
     def __init__(self, server: str | list[str], params: dict[str, Any]) -> None:
         super().__init__(params)
-        self.shared = RedisCache(server, {**params, "OPTIONS": {**params.get("OPTIONS", {}), "serializer": Data()}})
+        self.shared = SharedCache(server, {**params, "OPTIONS": {**params.get("OPTIONS", {}), "serializer": Data()}})
         self.own = LocMemCache("while Redis is down", {**params, "OPTIONS": {}})
 
     add = _steady("add")

@@ -37,10 +37,9 @@ def latest_of(agents: Iterable[int], shown: QuerySet[Duel], most: int) -> dict[s
     }
 
 
-def newest_duel(versions: QuerySet[Submission]) -> int | None:
-    """Return the key of the newest duel of versions. One query."""
-    keys = versions.values_list(*(_nth(Duel.objects.all(), side, 1) for side in SIDES))
-    return max((key for both in keys for key in both if key is not None), default=None)
+def newest_of_version() -> list[Subquery]:
+    """Return the keys of the newest duel of a version on each side, for a query of versions."""
+    return [_nth(Duel.objects.all(), side, 1) for side in SIDES]
 
 
 def _nth(duels: QuerySet[Duel], side: str, number: int) -> Subquery:

@@ -83,20 +83,21 @@ def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -
     return found
 
 
-def quota_list(owner: User, environment: Environment, *, now: datetime) -> list[Quota]:
-    """Return a person's limited quotas in an environment."""
-    return quota_lists(owner, [environment], now=now)[0][1]
+def quota_list(owner: User, environment: Environment, *, now: datetime, has_challenges: bool = True) -> list[Quota]:
+    """Return a person's limited quotas in an environment. has_challenges: whether that of challenges is among them."""
+    found = quota_lists(owner, [environment], now=now, has_challenges=has_challenges)[0][1]
+    return [row for row in found if has_challenges or row.name != QuotaName.CHALLENGES_PER_DAY]
 
 
 def quota_lists(
-    owner: User, environments: Iterable[Environment], *, now: datetime
+    owner: User, environments: Iterable[Environment], *, now: datetime, has_challenges: bool = True
 ) -> list[tuple[Environment, list[Quota]]]:
     """Like `quota_list`, for many environments with the same number of queries."""
     rows = list(environments)
     # Only environments with a limit are counted.
     counted = [row for row in rows if any(quota_limit(name, owner=owner, environment=row) for name in COUNTED)]
     usage = usage_by_environment(owner, now=now, environments=counted) if counted else {}
-    challenges = challenges_counted(owner, list(usage), now=now) if usage else {}
+    challenges = challenges_counted(owner, list(usage), now=now) if usage and has_challenges else {}
     for pk, (count, spared) in challenges.items():
         usage[pk].challenges, usage[pk].challenges_spared = count, spared
     return [(row, quotas(owner, row, usage.get(row.pk, QuotaUsage()), now=now)) for row in rows]

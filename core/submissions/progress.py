@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
-from django.db.models import Count, Max, Q, Subquery, Sum
+from django.db.models import Count, Max, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Length
 
 from core.jobs.states import OPEN
+from core.lookup import Lookup
 from core.models import (
     Agent,
     Blunder,
@@ -38,6 +40,69 @@ CHALLENGES, PLACES = 10, 30
 """How many of the latest challenges and places in tournaments are watched."""
 
 
+def _jobs(agent: int, model: type[Any]) -> Any:
+    """Return sums over the jobs of a kind that change with each step that one of them makes."""
+    is_open = Q(state__in=OPEN)
+    sums = {
+        "kind_of": Value(model.__name__),
+        "open": Count("pk", filter=is_open),
+        "waiting": Count("pk", filter=Q(state=JobState.QUEUED)),
+        "count": Count("pk"),
+        "attempts": Sum("attempt"),
+        "ended": Max("ended_at"),
+        "delayed": Max("not_before"),
+        "done": Sum({Validation: "matches_done", Evaluation: "episodes_done"}.get(model, "attempt"), filter=is_open),
+        "written": Sum(Length("log"), filter=is_open),
+    }
+    rows: QuerySet[Any] = model._default_manager.filter(submission__agent=agent).order_by()
+    return rows.values("submission__agent").annotate(**sums).values_list(*sums)
+
+
+def _all_jobs(agent: int) -> Any:
+    first, *others = (_jobs(agent, model) for model in (Build, Validation, Evaluation, Publication, Drill))
+    return first.union(*others, all=True)
+
+
+JOBS = Lookup(_all_jobs)
+"""Sums over the jobs of an agent by kind; how many are open and how many wait come first."""
+VERSIONS = Lookup(
+    lambda agent: (
+        Submission.objects.filter(agent=agent)
+        .order_by("pk")
+        .values_list("pk", "is_benched", "deleted_at", "image_removed_at", "warnings")
+    )
+)
+RATED = Lookup(
+    lambda environment, agent: Environment.objects.filter(pk=environment).values_list(
+        *("ledger_sums__rated_version", "rating_pool__ledger_version", "rating_pool__fitted_at"),
+        Subquery(Blunder.objects.filter(agent=agent).order_by("-pk").values("pk")[:1]),
+    )
+)
+ENTERED = Lookup(
+    lambda agent: (
+        Participant.objects.filter(submission__agent=agent)
+        .order_by("-tournament__edition", "-pk")
+        .values_list("pk", "rank", "points", "withdrawn_at", "tournament__state")[:PLACES]
+    )
+)
+TESTED = Lookup(
+    lambda agent: (
+        Promotion.objects.filter(candidate__agent=agent)
+        .annotate(done=Sum("duels__matches_done"), newest=Max("duels__pk"))
+        .order_by("pk")
+        .values_list("pk", "state", "done", "newest")
+    )
+)
+ASKED = Lookup(
+    lambda agent: (
+        Challenge.objects.filter(submission__agent=agent)
+        .annotate(open=Count("duels", filter=Q(duels__state__in=OPEN)), done=Sum("duels__matches_done"))
+        .order_by("-pk")
+        .values_list("pk", "open", "done")[:CHALLENGES]
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far all is. stamp: differs whenever the page does. is_moving: whether it changes without its viewer."""
@@ -55,31 +120,16 @@ def agent_progress(
     now: datetime,
     rating: float | None = None,
 ) -> Progress:
-    """Return how far the work of an agent, its tournaments and its ratings are. About ten queries, of few rows.
+    """Return how far the work of an agent, its tournaments and its ratings are. Six queries, of few rows.
 
     playing: the version that plays for it, or is on the board. last: its latest duels. rating: as the page shows it,
     because a fit may end after it was read and before this looks. Call it before the page is made: what changes
     meanwhile then gives the next stamp.
     """
-    jobs = [_jobs(agent, model) for model in (Build, Validation, Evaluation, Publication, Drill)]
-    versions = agent.submissions.values_list("pk", "is_benched", "deleted_at", "image_removed_at", "warnings")
-    newest = Blunder.objects.filter(agent=agent).order_by("-pk").values("pk")[:1]
-    ratings = Environment.objects.filter(pk=agent.environment_id).values_list(
-        "ledger_sums__rated_version", "rating_pool__ledger_version", "rating_pool__fitted_at", Subquery(newest)
-    )
-    rated, fitted, fitted_at, blunder = ratings.get()
-    entered = Participant.objects.filter(submission__agent=agent).order_by("-tournament__edition", "-pk")
-    places = list(entered.values_list("pk", "rank", "points", "withdrawn_at", "tournament__state")[:PLACES])
-    tests = Promotion.objects.filter(candidate__agent=agent).annotate(
-        done=Sum("duels__matches_done"), newest=Max("duels__pk")
-    )
-    tested = list(tests.order_by("pk").values_list("pk", "state", "done", "newest"))
-    asked = Challenge.objects.filter(submission__agent=agent).annotate(
-        open=Count("duels", filter=Q(duels__state__in=OPEN)), done=Sum("duels__matches_done")
-    )
-    challenges = list(asked.order_by("-pk").values_list("pk", "open", "done")[:CHALLENGES])
+    jobs, tested, challenges, places = (query(agent.pk) for query in (JOBS, TESTED, ASKED, ENTERED))
+    rated, fitted, fitted_at, blunder = RATED(agent.environment_id, agent.pk)[0]
     is_moving = (
-        any(row["open"] for row in jobs)
+        any(count for _, count, *_ in jobs)
         or any(state == PromotionState.TESTING for _, state, _, _ in tested)
         or any(count for _, count, _ in challenges)
         or any(state == TournamentState.RUNNING and not left for *_, left, state in places)
@@ -90,26 +140,11 @@ def agent_progress(
         *[field.value_from_object(agent) for field in agent._meta.concrete_fields],
         *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, rating],
         *[fitted_at, fitted, blunder],
-        *[sorted(versions), [list(row.values()) for row in jobs], places, tested, challenges, is_moving],
+        *[VERSIONS(agent.pk), sorted(jobs, key=str), places, tested, challenges, is_moving],
         *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],
-        int(now.timestamp() / LINE_SECONDS) if any(row["waiting"] for row in jobs) else 0,
+        int(now.timestamp() / LINE_SECONDS) if any(waiting for _, _, waiting, *_ in jobs) else 0,
     ]
     return Progress(sha256(json.dumps(facts, default=str).encode()).hexdigest()[:16], is_moving)
-
-
-def _jobs(agent: Agent, model: type[Build | Validation | Evaluation | Publication | Drill]) -> dict[str, object]:
-    """Return sums over the jobs of a kind that change with each step that one of them makes."""
-    is_open = Q(state__in=OPEN)
-    return model._default_manager.filter(submission__agent=agent).aggregate(
-        count=Count("pk"),
-        open=Count("pk", filter=is_open),
-        waiting=Count("pk", filter=Q(state=JobState.QUEUED)),
-        attempts=Sum("attempt"),
-        ended=Max("ended_at"),
-        delayed=Max("not_before"),
-        done=Sum({Validation: "matches_done", Evaluation: "episodes_done"}.get(model, "attempt"), filter=is_open),
-        log=Sum(Length("log"), filter=is_open),
-    )
 
 
 def _awaits_rank(agent: Agent, playing: Submission | None, rank: int | None) -> bool:

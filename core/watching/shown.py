@@ -7,33 +7,42 @@ once a second, however many visitors there are.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Max, Q, Sum
 
 from core.cache.answers import cached
-from core.duels.latest import newest_duel
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
     AuditEntry,
-    Build,
-    Duel,
     Environment,
     Evaluation,
     FormerName,
     JobState,
-    Sitting,
+    Registration,
     Submission,
     Tournament,
     TournamentState,
-    User,
     Validation,
 )
+from core.watching.lookups import (
+    AGENT,
+    AGENT_BY_KEY,
+    DUEL,
+    EVALUATION,
+    OPEN_DUELS,
+    PERSON,
+    PLAYED_BY,
+    PLAYERS,
+    SITTINGS,
+    TOURNAMENT,
+    VERSIONS,
+)
 
-STILL_SECONDS, MOVING_SECONDS = 60.0, 1.0
+STILL_SECONDS, MOVING_SECONDS = 300.0, 1.0
 """How long what is shown may be kept while nothing moves, and while something does."""
 
 
@@ -54,6 +63,14 @@ class Shown(NamedTuple):
     seconds: float
 
 
+class _Around(NamedTuple):
+    """An environment. names: the version of what its duels show of it and its agents. boards: that of all its pages."""
+
+    names: str
+    boards: str
+    is_moving: bool
+
+
 def now_shown() -> Shown:
     """Return the version of what may change at any time: it is kept for a second."""
     return Shown("", MOVING_SECONDS)
@@ -61,85 +78,86 @@ def now_shown() -> Shown:
 
 def environment_shown(slug: str) -> Shown | None:
     """Return the version of an environment's boards, tournaments and agents; None if there is no such environment."""
-    found = cached(f"shown:{slug}", tuple[str, bool], lambda: _environment(slug))
-    version, is_moving = found
-    return Shown(version, MOVING_SECONDS if is_moving else STILL_SECONDS) if version else None
+    found = _around(slug)
+    return found and Shown(found.boards, MOVING_SECONDS if found.is_moving else STILL_SECONDS)
 
 
 def agent_shown(slug: str, name: str) -> Shown | None:
     """Return the version of an agent's page; None if there is no such agent. Four queries beside the environment's."""
-    around = environment_shown(slug)
-    row = Agent.objects.filter(environment__slug=slug, name__iexact=name).values().first()
-    if around is None or row is None:
+    around, rows = environment_shown(slug), AGENT(slug, name.lower())
+    if around is None or not rows:
         return None
-    versions = Submission.objects.filter(agent=row["id"])
-    played = Duel.objects.filter(Q(player_1__in=versions) | Q(player_2__in=versions))
-    sat = Sitting.objects.filter(submission__in=versions).aggregate(newest=Max("pk"), ended=Max("ended_at"))
-    is_moving = (
-        versions.filter(Exists(_open(Build)) | Exists(_open(Validation)) | Exists(_open(Evaluation))).exists()
-        or played.filter(state__in=OPEN).exists()
-    )
-    facts = {"agent": row, "duel": newest_duel(versions), "sat": sat, "open": is_moving}
-    return _both(around, facts, is_moving=is_moving)
+    return _of_agent(around, rows[0][0], [rows, SITTINGS(rows[0][0])])
+
+
+def agent_duels_shown(agent: str) -> Shown | None:
+    """Return the version of the list of an agent's duels. agent: its key, as an address has it."""
+    rows = AGENT_BY_KEY(int(agent)) if re.fullmatch("[0-9]{1,9}", agent) else []
+    around = environment_shown(rows[0][0]) if rows else None
+    return around and _of_agent(around, rows[0][1], rows)
+
+
+def _of_agent(around: Shown, key: int, facts: object) -> Shown:
+    versions, playing = VERSIONS(key), OPEN_DUELS(key)
+    is_moving = bool(playing) or any(any(row[-3:]) for row in versions)
+    return _both(around, [facts, versions, playing], is_moving=is_moving)
+
+
+def tournament_shown(key: int) -> Shown | None:
+    """Return the version of a tournament; None if there is no such tournament."""
+    rows = TOURNAMENT(key)
+    return environment_shown(rows[0][0]) if rows else None
 
 
 def user_shown(username: str) -> Shown | None:
     """Return the version of a person's public page; None if there is no such person."""
-    row = User.objects.filter(username=username).values("pk", "is_active", "is_staff").first()
-    if row is None:
+    rows = PERSON(username)
+    if not rows:
         return None
-    slugs = Environment.objects.filter(agents__owner=row["pk"]).distinct().values_list("slug", flat=True)
-    around = [found for slug in slugs.order_by("slug") if (found := environment_shown(slug))]
+    around = [found for (slug,) in PLAYED_BY(rows[0][0]) if (found := environment_shown(slug))]
     seconds = min((found.seconds for found in around), default=STILL_SECONDS)
-    return _both(Shown("".join(found.version for found in around), seconds), row, is_moving=False)
+    return _both(Shown("".join(found.version for found in around), seconds), rows, is_moving=False)
 
 
 def duel_shown(duel_id: int) -> Shown | None:
-    """Return the version of a duel and its matches; None if there is no such duel. One query beside the environment's.
+    """Return the version of a duel and its matches; None if there is no such duel.
 
-    An open duel and one that waits for an analysis are kept for a second.
+    An open duel and one that waits for an analysis are kept for a second. Two queries beside the environment's.
     """
-    rows = Duel.objects.filter(pk=duel_id).annotate(
-        analysis_count=Count("analyses", distinct=True),
-        analyses_open=Count("analyses", filter=Q(analyses__state__in=OPEN), distinct=True),
-        analysed_at=Max("analyses__ended_at"),
-        struck=Max("void__pk"),
-    )
-    figures = ("struck", "analysis_count", "analyses_open", "analysed_at")
-    row = rows.values("pk", "state", "records", *figures, "player_1__agent__environment__slug").first()
-    around = row and environment_shown(row["player_1__agent__environment__slug"])
-    if not row or not around:
+    rows = DUEL(duel_id)
+    players = PLAYERS(*rows[0][:2]) if rows else []
+    around = _around(players[0][0]) if players else None
+    if around is None:
         return None
-    return _both(around, row, is_moving=row["state"] in OPEN or row["analyses_open"] > 0)
+    is_moving = rows[0][2] in OPEN or bool(rows[0][3])
+    return _both(Shown(around.names, STILL_SECONDS), [rows, players], is_moving=is_moving)
 
 
 def evaluation_shown(evaluation_id: int) -> Shown | None:
     """Return the version of an evaluation; None if there is no such evaluation."""
-    row = (
-        Evaluation.objects.filter(pk=evaluation_id)
-        .values("state", "ended_at", "is_current", "environment__slug")
-        .first()
-    )
-    around = row and environment_shown(row["environment__slug"])
-    return _both(around, row, is_moving=row["state"] in OPEN) if row and around else None
+    rows = EVALUATION(evaluation_id)
+    around = environment_shown(rows[0][0]) if rows else None
+    return around and _both(around, rows, is_moving=rows[0][1] in OPEN or bool(rows[0][2]))
 
 
-def _open(model: type[Build | Validation | Evaluation]) -> QuerySet[Any]:
-    return model._default_manager.filter(submission=OuterRef("pk"), state__in=OPEN)
-
-
-def _both(around: Shown, facts: Mapping[str, Any], *, is_moving: bool) -> Shown:
+def _both(around: Shown, facts: object, *, is_moving: bool) -> Shown:
     seconds = MOVING_SECONDS if is_moving else around.seconds
     return Shown(_digest([around.version, facts]), seconds)
 
 
-def _environment(slug: str) -> tuple[str, bool]:
-    """Return the version, empty without such an environment, and whether anything of it is moving. Seven queries."""
+def _around(slug: str) -> _Around | None:
+    found = cached(f"shown:{slug}", _Around, lambda: _environment(slug))
+    return found if found.boards else None
+
+
+def _environment(slug: str) -> _Around:
+    """Return the versions, empty without such an environment, and whether anything of it is moving. Ten queries."""
     columns = [field.attname for field in Environment._meta.concrete_fields]
-    found = Environment.objects.filter(slug=slug).values(*columns, *FIT).first()
+    found = Environment.objects.filter(slug=slug).values(*columns).first()
     if found is None:
-        return "", False
+        return _Around("", "", False)
     key = found["id"]
+    fit = Environment.objects.values(*FIT).get(pk=key)
     running = Q(state=TournamentState.RUNNING)
     tournaments = Tournament.objects.filter(environment=key).aggregate(
         count=Count("pk"),
@@ -156,8 +174,6 @@ def _environment(slug: str) -> tuple[str, bool]:
         barred=Count("pk", filter=Q(owner__is_active=False)),
     )
     versions = Submission.objects.filter(agent__environment=key).aggregate(
-        count=Count("pk"),
-        newest=Max("pk"),
         benched=Count("pk", filter=Q(is_benched=True)),
         deleted=Count("deleted_at"),
         removed=Count("image_removed_at"),
@@ -169,16 +185,20 @@ def _environment(slug: str) -> tuple[str, bool]:
     scored = Evaluation.objects.filter(environment=key).aggregate(
         count=Count("pk"), ended=Max("ended_at"), current=Count("pk", filter=Q(is_current=True))
     )
+    registered = Registration.objects.filter(
+        tournament__environment=key, tournament__state=TournamentState.PLANNED
+    ).aggregate(count=Count("pk"), newest=Max("pk"))
     rest = {
         "names": FormerName.objects.filter(environment=key).aggregate(newest=Max("pk")),
         "acts": AuditEntry.objects.aggregate(newest=Max("pk")),
     }
     is_moving = (
         bool(tournaments["running"])
-        or (found["ledger_sums__rated_version"] or 0) > (found["rating_pool__ledger_version"] or 0)
+        or (fit["ledger_sums__rated_version"] or 0) > (fit["rating_pool__ledger_version"] or 0)
         or found["kind"] == "APP"
     )
-    return _digest([found, tournaments, agents, versions, validated, scored, rest]), is_moving
+    names = _digest([found, agents, rest])
+    return _Around(names, _digest([names, fit, tournaments, registered, versions, validated, scored]), is_moving)
 
 
 def _digest(facts: object) -> str:

@@ -19,11 +19,13 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 from core.cache.answers import cached
 from core.watching.shown import (
     Shown,
+    agent_duels_shown,
     agent_shown,
     duel_shown,
     environment_shown,
     evaluation_shown,
     now_shown,
+    tournament_shown,
     user_shown,
 )
 
@@ -44,11 +46,16 @@ KEPT: Mapping[str, tuple[Callable[..., Shown | None], tuple[str, ...]]] = {
     "web:duel": (duel_shown, ("duel_id",)),
     "web:match": (duel_shown, ("duel_id",)),
     "web:match_frames": (duel_shown, ("duel_id",)),
+    "api:board": (environment_shown, ("slug",)),
+    "api:participants": (tournament_shown, ("pk",)),
+    "api:duels": (agent_duels_shown, ("agent",)),
+    "api:match": (duel_shown, ("pk",)),
+    "api:replay": (duel_shown, ("pk",)),
 }
-"""Pages that are kept, by the name of the address: what returns the version, and the parts of the address it takes."""
-API = re.compile(r"/api/v1/(?:environments|agents|tournaments|ratings|duels|evaluations)/")
-"""Lists and rows of the API that are kept for a second."""
-QUERY = re.compile(r"(?:(?:page|environment|state)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
+"""Answers that are kept, by the name of the address: what returns the version, and what it takes of the address."""
+API = re.compile(r"/api/(?:v1/(?:environments|agents|tournaments|ratings|duels|evaluations)|leaderboard)/")
+"""Lists and rows of the API, which are kept for a second if KEPT has no version of them."""
+QUERY = re.compile(r"(?:(?:page|environment|state|agent)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
 """Queries of addresses whose answers are kept; others are too many to keep."""
 is_on = True
 """Off in most tests, which look at a page again within a second of a change."""
@@ -82,7 +89,7 @@ class KeptAnswers:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         match = _match(request)
-        shown = None if match is None else _shown(match)
+        shown = None if match is None else _shown(request, match)
         if match is None or shown is None:
             return self.get_response(request)
         own: list[HttpResponseBase] = []
@@ -96,8 +103,14 @@ class KeptAnswers:
         if not answer.tag:
             return own[0] if own else self.get_response(request)
         request.resolver_match = match
-        response = HttpResponse(zlib.decompress(answer.body), headers=answer.headers)
-        return get_conditional_response(request, etag=answer.tag, response=response) or response
+        response = HttpResponse(headers=answer.headers)
+        found = get_conditional_response(request, etag=answer.tag, response=response)
+        if found is None or found is response:
+            response.content = zlib.decompress(answer.body)
+            return response
+        # For how long nginx may keep the page that it has.
+        found["X-Accel-Expires"] = response["X-Accel-Expires"]
+        return found
 
 
 def _kept(response: HttpResponseBase) -> KeptAnswer:
@@ -120,8 +133,8 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         not is_on
         or request.method != "GET"
         or not request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME}
-        or "Authorization" in request.headers
-        or "X-Seen" in request.headers
+        or "HTTP_AUTHORIZATION" in request.META
+        or "HTTP_X_SEEN" in request.META
         or not QUERY.fullmatch(request.META.get("QUERY_STRING", ""))
     ):
         return None
@@ -134,10 +147,10 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
     return match if is_kept else None
 
 
-def _shown(match: ResolverMatch) -> Shown | None:
+def _shown(request: HttpRequest, match: ResolverMatch) -> Shown | None:
     shown, names = KEPT.get(match.view_name, (now_shown, ()))
-    named: dict[str, Any] = match.kwargs
-    return shown(*(named[name] for name in names))
+    named: dict[str, Any] = {**request.GET.dict(), **match.kwargs}
+    return shown(*(named[name] for name in names)) if named.keys() >= set(names) else now_shown()
 
 
 def _key(request: HttpRequest) -> str:

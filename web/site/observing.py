@@ -95,7 +95,7 @@ def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) 
 
 
 def _id(request: HttpRequest) -> str:
-    given = request.headers.get(HEADER, "")
+    given = request.META.get("HTTP_X_REQUEST_ID", "")
     is_trusted = settings.REST_FRAMEWORK["NUM_PROXIES"] > 0 and GOOD_ID.fullmatch(given)
     return given if is_trusted else secrets.token_hex(16)
 

@@ -32,7 +32,8 @@ class BlundersPart:
 def blunders_part(agent: Agent, viewer: Viewer) -> BlundersPart | None:
     """Return what the page of an agent shows of its blunders; None without any that the viewer sees."""
     rows = blunders_visible(agent, viewer)
-    newest = list(rows[:SHOWN])
+    # Few agents have any, and the query of what is shown joins many tables.
+    newest = list(rows[:SHOWN]) if agent.blunders.exists() else []
     return BlundersPart(blunders_shown(newest), rows.count(), drill_scores(rows)[:SHOWN]) if newest else None
 
 

@@ -135,5 +135,4 @@ def upload_quotas(user: User, environment: Environment, form: FilesForm) -> list
     if largest is not None:
         form.limit(largest)
     now = timezone.now()
-    found = quota_list(user, environment, now=now)
-    return lines((row for row in found if row.name != QuotaName.CHALLENGES_PER_DAY), now=now)
+    return lines(quota_list(user, environment, now=now, has_challenges=False), now=now)

@@ -100,3 +100,28 @@ def test_the_tree_of_a_process_is_ended_with_it() -> None:
         tree.wait(60)
         assert processes.has_ended(tree)
     assert until(lambda: not Path(f"/proc/{child}").exists())
+
+
+@pytest.mark.skipif(processes.WINDOWS, reason="Windows copies no process")
+def test_a_copy_of_a_process_is_read_judged_and_ended() -> None:
+    program = """
+import subprocess, sys, time
+from arena_kit.machine.processes import run_copy
+def told():
+    sys.stdout.write(" ".join(sys.argv[1:]) + "x" * 100_000)
+    return 4
+def endless():
+    print("begun", flush=True)
+    time.sleep(600)
+done = run_copy(told, ["a", "b"], 60)
+print(done.returncode, len(done.stdout), done.stdout[:4])
+print(run_copy(lambda: 1 // 0, [], 60))
+try:
+    run_copy(endless, [], 0.5)
+except subprocess.TimeoutExpired as late:
+    print(late.output)
+"""
+    said = printed(program).splitlines()
+    assert said[0] == "4 100003 b'a bx'"
+    assert "returncode=1, stdout=b''" in said[1]
+    assert said[2] in ("b'begun\\n'", "b''")

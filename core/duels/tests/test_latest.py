@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.duels.latest import SIDES, latest_of, newest_duel
+from core.duels.latest import SIDES, latest_of, newest_of_version
 from core.models import Duel, JobState, Submission
 from core.tests import factories
 
@@ -33,5 +33,6 @@ def test_the_newest_duels_of_each_agent_are_among_few() -> None:
     assert {old[-1], new[0], new[2]} <= found["player_2"]
     assert not found["player_2"] & set(old[:5]), "older ones are not read"
     assert not Duel.objects.filter(latest_of([idle.agent_id], Duel.objects.all(), 3)["player_1"]).exists()
-    assert newest_duel(Submission.objects.filter(agent=first.agent)) == new[2]
-    assert newest_duel(Submission.objects.filter(agent=idle.agent)) is None
+    newest = Submission.objects.values_list(*newest_of_version())
+    assert newest.get(pk=newer.pk) == (new[2], new[1])
+    assert newest.get(pk=idle.pk) == (None, None)

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.models import Agent, Duel, Environment, User
+from core.models import Agent, Audience, Duel, Environment, JobState, LedgerVoid, Rating, Tournament, User
 from core.people.tokens import token_create
 from core.submissions import descriptions, naming
 from core.tests import factories
@@ -140,3 +140,60 @@ def test_each_host_and_each_part_has_an_answer_of_its_own(played: Agent, setting
     assert b"<html" not in part.content
     assert b"<html" in Client().get(board).content
     assert Client().get(board, headers={"Host": "elsewhere.example"}).status_code == 400
+
+
+def _void(duel: Duel) -> None:
+    LedgerVoid.objects.create(duel=duel, reason="a test")
+
+
+def _withhold(duel: Duel) -> None:
+    Tournament.objects.filter(duels=duel).update(results=Audience.HIDDEN)
+
+
+def _open(duel: Duel) -> None:
+    Agent.objects.filter(pk=duel.player_1.agent_id).update(is_public=True)
+
+
+@pytest.mark.parametrize("change", [_void, _withhold, _open])
+def test_what_changes_a_duel_changes_its_pages_and_its_api_at_once(
+    change: Callable[[Duel], None], stage: Stage, at: Moment
+) -> None:
+    page, match, api = (f"{root}/duels/{stage.duel.pk}/" for root in ("", "", "/api/v1"))
+    addresses = page, f"{match}matches/1/", f"{api}matches/1/"
+    tags = [Client().get(address)["ETag"] for address in addresses]
+    change(stage.duel)
+    again = [Client().get(address) for address in addresses]
+    caches["answers"].clear()
+    assert [row.content for row in again] == [Client().get(address).content for address in addresses]
+    assert [row.headers.get("ETag") for row in again] != tags
+
+
+def test_an_upload_and_another_rating_leave_a_duel_as_it_is_kept(stage: Stage, at: Moment) -> None:
+    page = f"/duels/{stage.duel.pk}/"
+    first = Client().get(page)
+    factories.ready(stage.clara.agent)
+    Rating.objects.filter(submission=stage.clara).update(value=1999.0)
+    at.shift(30)
+    with CaptureQueriesContext(connection) as queries:
+        assert Client().get(page).content == first.content
+    # Two of the duel and ten of the environment.
+    assert len(queries) <= 12
+
+
+def test_the_list_of_an_agents_duels_is_kept_until_it_has_another(stage: Stage, at: Moment) -> None:
+    address = f"/api/v1/duels/?agent={stage.anna.agent_id}"
+    before = Client().get(address).json()["count"]
+    at.shift(30)
+    with CaptureQueriesContext(connection) as queries:
+        assert Client().get(address).json()["count"] == before
+    assert not any("COUNT(" in query["sql"] and "player_1_wins" in query["sql"] for query in queries)
+    factories.duel(stage.tournament, stage.anna, stage.clara, number=99, state=JobState.QUEUED)
+    assert Client().get(address).json()["count"] == before + 1
+    for wrong in ("x", "0", "9" * 30):
+        assert "ETag" not in Client().get(f"/api/v1/duels/?agent={wrong}").headers
+
+
+def test_an_unchanged_page_may_be_kept_by_nginx_as_long_as_a_new_one(played: Agent, at: Moment) -> None:
+    first = Client().get(_page(played))
+    again = Client().get(_page(played), headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again["X-Accel-Expires"]) == (304, first["X-Accel-Expires"])
