@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -9,7 +12,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from web.organise.acting import act
-from web.organise.action import QuestionForm
+from web.organise.action import OrganiserAction, QuestionForm
 from web.organise.actions.registry import KINDS
 from web.site.organisers import check, organiser, organisers
 from web.site.requests import whole_number
@@ -40,16 +43,15 @@ def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None
     if form.is_valid():
         act(request, chosen, rows, form.answer(organiser(request)))
         return redirect(after)
-    preview = chosen.question.preview if chosen.question and len(rows) == 1 else None
-    context = {
-        "action": chosen,
-        "rows": rows,
-        "kind": row_kind,
-        "form": form,
-        "next": after,
-        "preview": preview(rows[0]) if preview else [],
-    }
+    preview = _preview(chosen, rows) if len(rows) == 1 else []
+    context = {"action": chosen, "rows": rows, "kind": row_kind, "form": form, "next": after, "preview": preview}
     return render(request, "web/organise/action.html", context, status=422 if form.is_bound else 200)
+
+
+def _preview(action: OrganiserAction[Any], rows: Sequence[Any]) -> Sequence[str]:
+    """Return lines about what an action on a row would change."""
+    preview = action.question.preview if action.question else None
+    return preview(rows[0]) if preview else ()
 
 
 def _next(request: HttpRequest) -> str:
