@@ -123,7 +123,9 @@ def _trials(task: Task, package: Package) -> QuerySet[Rollout]:
 def _testable(package: Package) -> QuerySet[Task]:
     """Return the current tasks of a package's application that can be judged and that are not being tested with it."""
     busy = Rollout.objects.filter(batch__purpose=BatchPurpose.ACCEPTANCE, batch__package=package, state__in=OPEN)
-    rows = package.environment.tasks.filter(is_current=True, is_judged=True).exclude(pk__in=busy.values("task"))
+    rows = package.environment.tasks.filter(is_current=True, is_judged=True, archived_at=None).exclude(
+        pk__in=busy.values("task")
+    )
     return rows.select_related("file__uploaded_by")
 
 

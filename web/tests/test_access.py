@@ -470,6 +470,10 @@ DELETE /api/jobs/{batch}                                            401 200 403 
 GET    /api/compute/stats                                           200 200 200 200
 GET    /api/v1/applications/                                        200 200 200 200
 GET    /api/v1/applications/desk/board/                             200 200 200 200
+POST   /api/v1/applications/desk/board/                             401 400 400 400
+GET    /api/v1/applications/desk/tasks/count/                       200 200 200 200
+PATCH  /api/v1/applications/desk/tasks/count/                       401 400 400 400
+DELETE /api/v1/applications/desk/tasks/count/                       401 400 400 400
 GET    /api/v1/applications/desk/analytics/                         200 200 200 200
 GET    /api/v1/packages/                                            200 200 200 200
 POST   /api/v1/packages/                                            401 400 400 400
@@ -554,6 +558,7 @@ core.sitting              200 403 200 403 403 403 200
 core.submission           200 403 200 403 403 403 200
 core.task                 200 403 200 403 403 403 200
 core.taskfile             200 403 200 403 403 403 200
+core.taskset              200 403 200 403 403 403 200
 core.tournament           200 403 200 403 403 403 200
 core.tournamentschedule   200 200 200 200 403 403 200
 core.user                 200 200 200 302 403 403 200

@@ -40,7 +40,6 @@ from core.rollouts.batches import (
     batch_hide,
     ranking_begin,
     ranking_renew,
-    ranking_tasks,
     rollout_cancel,
 )
 from core.rollouts.board import board
@@ -66,6 +65,7 @@ from core.rollouts.selectors import (
     verdicts_of,
 )
 from core.rollouts.services import JudgedRollout, rollout_finish
+from core.rollouts.sets import task_set_choose
 from core.rollouts.statuses import STATUSES, outcome_of, status_filter, status_of
 from core.rollouts.storable import storable
 from core.rollouts.tasks import tasks_upload
@@ -228,7 +228,7 @@ def test_a_task_that_does_not_tell_agents_apart_is_refused(
         finished(task.rollouts.get(batch__agent_kind="SCRIPTED"), oracle)
     task.refresh_from_db()
     assert (task.acceptance, task.acceptance_code) == (Acceptance.REFUSED, code)
-    assert key not in [one.key for one in ranking_tasks(desk)]
+    assert key not in [one.key for one in board(desk).tasks]
 
 
 def test_a_batch_has_every_attempt_in_line_first_attempts_first(desk: Environment, ann: User) -> None:
@@ -427,6 +427,8 @@ def test_nobody_gets_a_second_chance_for_the_board_but_new_tasks_are_worked_at(d
     assert ranking_renew(environment=desk) == []
     olga = applications.organiser()
     applications.uploaded(olga, desk, {"id": "new", "task": "Count new things.", "answer": 1, "split": "RANKING"})
+    assert ranking_renew(environment=desk) == []
+    task_set_choose(environment=desk, tasks=applications.tasks(desk, "rank", "secret", "new"), by=olga)
     (batch,) = ranking_renew(environment=desk)
     assert set(batch.rollouts.values_list("task__key", flat=True)) == {"new"}
     (row,) = board(desk).rows

@@ -287,6 +287,19 @@ def test_a_log_is_read_as_atif_and_as_the_dashboard_has_it(desk: Environment, an
     assert client.get(f"{base}?form=else").status_code == 400
 
 
+def test_the_dashboards_log_has_the_calls_as_they_were_sent(desk: Environment, ann: User) -> None:
+    call = {"name": "click_at", "args": {"x": 500, "y": 20}}
+    sent = {**STEP, "action": {"action": "click", "x": 500, "y": 20, "scale": 1000}, "sent": json.dumps(call)}
+    refused = {**STEP, "number": 2, "action": {}, "sent": json.dumps({**call, "name": "fly"}), "error": "No."}
+    lines = "\n".join(json.dumps(step) for step in (sent, refused, {**STEP, "sent": "[1"}))
+    kept = default_storage.save("rollouts/x/steps.jsonl.gz", ContentFile(gzip.compress(lines.encode())))
+    rollout = finished(applications.batch(ann, desk, "count").rollouts.get(), steps=kept)
+    log = as_user(ann).get(f"/api/v1/rollouts/{rollout.public_id}/export/?form=dashboard").json()
+    assert [(step["function_calls"], step["error"]) for step in log["steps"]] == [
+        ([call], None), ([{**call, "name": "fly"}], "No."), ([{"name": "click", "args": {"ref": "e1"}}], None),
+    ]  # fmt: skip
+
+
 def test_a_batch_is_read_as_atif_by_those_who_see_what_its_agent_did(desk: Environment, ann: User) -> None:
     rollout = of_ranking(ann, desk)
     batch, client = rollout.batch, as_user(ann)
