@@ -78,7 +78,7 @@ def tasks_current(
             rollout_count=Count("rollouts", filter=asked),
             attempt_count=Count("rollouts", filter=asked & counted),
             solved_count=Count("rollouts", filter=asked & solved),
-            over_count=Count("rollouts", filter=asked & Q(rollouts__state__in=[JobState.SUCCEEDED])),
+            over_count=Count("rollouts", filter=asked & ~Q(rollouts__state__in=OPEN)),
             batch_count=Count("rollouts__batch", filter=asked, distinct=True),
         )
         .order_by("environment__slug", "key")

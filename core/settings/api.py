@@ -5,6 +5,8 @@ from typing import Any
 from core.settings.base import SITE_NAME, env
 
 ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
+# Origins whose pages may call the API with a token, such as https://board.example.org; * for all.
+CORS_ORIGINS = env.words("CORS_ORIGINS")
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "web.api.authentication.TokenAuthentication",

