@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "web.site.limits.RateLimits",
+    "web.api.tags.Tagged",
     "axes.middleware.AxesMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]

@@ -41,7 +41,7 @@ from core.rollouts.statuses import (
 )
 from core.rollouts.storable import storable_text
 from core.rollouts.tasks import tasks_upload
-from web.api.base import Acting, checked
+from web.api.base import Acting, Polled, checked
 from web.api.parsers import BoundedFormParser, BoundedJSONParser
 from web.api.schema import OBJECTS
 from web.rollouts.batch_api import LONGEST_NAME
@@ -156,7 +156,7 @@ class TaskJobs(TaskShown):
         return Response([job_shown(row, task) for row in rows])
 
 
-class Rollouts(Dashboard):
+class Rollouts(Polled, Dashboard):
     """Rollouts: GET lists them, newest first, and POST lets an agent work at a task."""
 
     tag = "rollouts"
@@ -201,7 +201,7 @@ class Rollouts(Dashboard):
 
 
 @extend_schema(parameters=[OpenApiParameter("public_id", OpenApiTypes.STR, OpenApiParameter.PATH)])
-class DashboardRollout(Dashboard):
+class DashboardRollout(Polled, Dashboard):
     """One rollout. DELETE cancels it if it is not over, and takes it out of all lists."""
 
     tag = "rollouts"
@@ -225,7 +225,7 @@ class DashboardRollout(Dashboard):
 
 
 @extend_schema(parameters=[OpenApiParameter("public_id", OpenApiTypes.STR, OpenApiParameter.PATH)])
-class DashboardJob(Dashboard):
+class DashboardJob(Polled, Dashboard):
     """One batch with its rollouts. DELETE cancels what is not over, and takes all of it out of the lists."""
 
     tag = "rollouts"

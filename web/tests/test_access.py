@@ -32,6 +32,7 @@ TABLE = """
 GET    /                                                             200 200 200 200
 GET    /favicon.ico                                                  302 302 302 302
 GET    /robots.txt                                                   200 200 200 200
+GET    /sitemap.xml                                                  200 200 200 200
 GET    /create_account/                                             301 301 301 301
 GET    /user/ada/                                                   301 301 301 301
 GET    /environment/{slug}/                                         301 301 301 301

@@ -121,6 +121,7 @@ NOT_READ = {
         "environments",
         "icon",
         "robots",
+        "sitemap",
         "notice_choices",
         "account_export",
         "account_delete",

@@ -64,7 +64,7 @@ class SubmitRequest(serializers.Serializer[Any]):
         required=False,
         default="anonymous",
         max_length=100,
-        help_text="The name you go by. Ignored if you send a token.",
+        help_text="The name you go by; also as `name`. Ignored if you send a token.",
     )
     client_id = serializers.UUIDField(
         required=False, help_text="Your own id. Sending the same files again with it gives the same submission."
@@ -118,6 +118,9 @@ def read_submit(request: Request) -> CompatibleSubmitForm:
     else:
         archive, mode = _archive(sent, request.FILES)
     words = {name: sent[name] for name in ("env_id", "algorithm", "user_id") if sent.get(name)}
+    if sent.get("name"):
+        # A later version of the older system calls it so.
+        words.setdefault("user_id", sent["name"])
     labels = SubmitLabels(data=words)
     labels.is_valid(raise_exception=True)
     data: dict[str, str] = labels.validated_data
