@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,8 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
 from arena_kit.upload.packing import base_name, pack_script
-from core.environments.additions import may_be_added
+from core.environments.additions import addable_ids, may_be_added
+from core.evaluations.board import environments_with_boards
 from core.models import Environment
 from core.monitoring.metrics import BAD_FORM
 from core.monitoring.metrics import NO_FILE as NO_FILE_REASON
@@ -146,8 +148,13 @@ def environment_known(env_id: str) -> Environment:
     """Return the environment with this board. Raises ParseError."""
     row = scored_environment(env_id) if env_id.isprintable() else None
     if row is None:
-        more = "?all=true lists all ids" if settings.OPEN_ENVIRONMENTS != "false" else " lists all boards"
-        raise ParseError(f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments{more}.")
+        is_open = settings.OPEN_ENVIRONMENTS != "false"
+        known = [*(row.env_id for row in environments_with_boards()), *addable_ids()]
+        names = {one.casefold(): one for one in known}
+        near = get_close_matches(env_id[:100].casefold(), names, 1)
+        meant = f" Do you mean {names[near[0]]!r}?" if near else ""
+        more = "?all=true lists all ids" if is_open else " lists all boards"
+        raise ParseError(f"There is no board of {env_id[:100]!r}.{meant} GET /api/leaderboard/environments{more}.")
     return row
 
 
