@@ -19,7 +19,7 @@ LOOK_SECONDS = 1.0
 LONGEST_AWAY_SECONDS = 60.0
 """A duel gives way for this long, and for as long as it was played: what others ask for does not keep it for ever."""
 ASKED: Mapping[type[Job], Q] = {Validation: Q(), Duel: Q(run__isnull=False), Evaluation: Q(run__isnull=False)}
-"""What gives way to nothing, by kind. Heavy environments are left out, because their work is long."""
+"""The jobs that people and programs wait for, by kind. Heavy environments are left out: their work is long."""
 
 
 class GivingWay:

@@ -8,7 +8,15 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooMa
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import status
-from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, ParseError, PermissionDenied, Throttled
+from rest_framework.exceptions import (
+    APIException,
+    ErrorDetail,
+    NotAuthenticated,
+    NotFound,
+    ParseError,
+    PermissionDenied,
+    Throttled,
+)
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -61,7 +69,7 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
             # The original exception is kept because the view has put the WWW-Authenticate header into it.
             error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
         case Throttled() if (limit := Throttle.refused(context["request"]._request)) is not None:
-            error.detail = {"detail": limit.refusal(), "code": "too_many_requests"}
+            error.detail = {"detail": ErrorDetail(limit.refusal()), "code": ErrorDetail("too_many_requests")}
         case Withheld():
             error = PermissionDenied(str(error))
         case NotPlayed():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -16,13 +15,14 @@ from core.models import AuditEntry, Environment, Task
 from core.people.acting import acting
 from core.rollouts.board import TaskBoard, TaskBoardRow, board
 from core.rollouts.permissions import task_visible
-from core.rollouts.selectors import task_get, tasks_named
+from core.rollouts.selectors import tasks_named
 from core.rollouts.sets import task_archive, task_delete, task_set_choose
 from core.rollouts.storable import storable_text
 from web.api.base import Acting, checked, one, refusals
 from web.api.fields import Version
 from web.rollouts.api import NO_APPLICATION, TaskAnswer
 from web.rollouts.batch_api import LONGEST_NAME, FigureAnswer
+from web.rollouts.views import get_task
 from web.site.requests import viewer_of
 
 SLUG = OpenApiParameter("slug", OpenApiTypes.STR, OpenApiParameter.PATH)
@@ -122,10 +122,7 @@ API = AuditEntry.Channel.API
 
 def _task(request: Request, slug: str, key: str) -> Task:
     environment = one(Environment.objects.filter(kind="APP"), slug=slug)
-    try:
-        return task_get(viewer_of(request), storable_text(key), environment)
-    except Task.DoesNotExist:
-        raise Http404("There is no such task.") from None
+    return get_task(viewer_of(request), storable_text(key), environment)
 
 
 def _shown(found: TaskBoard, request: Request) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class NewRollouts(serializers.Serializer[Any]):
 
 
 class Dashboard(Acting):
-    """What is done by the dashboard's addresses; on one's own machine without a token, as the dashboard had none."""
+    """A view of the older dashboard; on one's own machine it needs no token, as the dashboard had none."""
 
     def account(self, request: Request) -> User:
         """Return the account of the request; in a demo the anonymous one for programs of this machine."""
@@ -282,7 +282,7 @@ class ComputeStats(APIView):
                 "success_count": counts[SUCCESS],
                 "in_progress_rollouts": listed(busy, MOST_SHOWN),
                 "pending_rollouts": listed(status_filter(PENDING), MOST_SHOWN),
-                # Of successes only, as the dashboard has it.
+                # Successes only, as the dashboard has it.
                 "recent_completed_rollouts": listed(status_filter(SUCCESS), MOST_RECENT, "-ended_at"),
                 "recent_failed_rollouts": listed(failed, MOST_RECENT, "-ended_at"),
                 "all_rollouts": listed(Q(), MOST_SHOWN),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
 from core.models import Acceptance, Environment, Submission, Task, TaskSplit, User
@@ -61,17 +62,17 @@ class TaskFilterForm(forms.Form):
         return TaskFilter(**{name: value for name, value in self.cleaned_data.items() if value})
 
 
-class BoardForm(forms.Form):
+class TaskSetForm(forms.Form):
     """The choice of the tasks that rank agents."""
 
     board = forms.TypedMultipleChoiceField(
         coerce=int, label="Tasks that rank agents", widget=forms.CheckboxSelectMultiple, required=False
     )
 
-    def __init__(self, *args: Any, environment: Environment, **kwargs: Any) -> None:
+    def __init__(self, data: QueryDict | None = None, *, environment: Environment) -> None:
         self.rows = {task.pk: task for task in tasks_that_may_rank(environment)}
         chosen = {task.pk for task in ranking_tasks(task_set_get(environment))}
-        super().__init__(*args, initial={"board": [pk for pk in self.rows if pk in chosen]}, **kwargs)
+        super().__init__(data, initial={"board": [pk for pk in self.rows if pk in chosen]})
         field = self.fields["board"]
         assert isinstance(field, forms.TypedMultipleChoiceField)
         field.choices = [(pk, f"{task}, {task.get_split_display()}") for pk, task in self.rows.items()]

@@ -19,7 +19,7 @@ from core.people.rights import may
 from core.rollouts.acceptance import acceptance_ask, tasks_untested
 from core.rollouts.board import board
 from core.rollouts.figures import analytics
-from core.rollouts.permissions import ORGANISING, answers_visible, may_ask
+from core.rollouts.permissions import ORGANISING, Viewer, answers_visible, may_ask
 from core.rollouts.selectors import (
     application_get,
     of_task,
@@ -32,7 +32,7 @@ from core.rollouts.selectors import (
 )
 from core.rollouts.sets import may_drop, task_archive, task_delete, task_set_choose
 from core.rollouts.tasks import tasks_upload
-from web.rollouts.forms import BoardForm, TaskFileForm, TaskFilterForm
+from web.rollouts.forms import TaskFileForm, TaskFilterForm, TaskSetForm
 from web.rollouts.task_parts import revision_changes, strips
 from web.site.fragments import render_page
 from web.site.requests import page_number, viewer_of
@@ -47,12 +47,9 @@ TASKS_A_PAGE, ROLLOUTS_SHOWN = 50, 50
 
 def tasks(request: HttpRequest, slug: str) -> HttpResponse:
     """List the tasks of an application with filters; POST uploads a file of tasks, or has tasks tested."""
-    row, viewer = get_application(slug), viewer_of(request)
-    form, report = TaskFileForm(), None
-    if "test" in request.POST:
-        return _tested(request, row)
-    if "choose" in request.POST:
-        return _chosen(request, row)
+    row, viewer, form, report = get_application(slug), viewer_of(request), TaskFileForm(), None
+    if deed := next((name for name in DEEDS if name in request.POST), ""):
+        return DEEDS[deed](request, row)
     if request.method == "POST":
         form = TaskFileForm(request.POST, request.FILES)
         report = _uploaded(request, row, form)
@@ -67,7 +64,7 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
         "tasks": page,
         "is_filtered": bool(any(wanted.cleaned_data.values())) or bool(wanted.errors),
         "may_ask": may_ask(viewer),
-        "board_form": BoardForm(environment=row) if may(viewer, ORGANISING) else None,
+        "board_form": TaskSetForm(environment=row) if may(viewer, ORGANISING) else None,
         "untested": tasks_untested(viewer, row).count() if may_ask(viewer) else 0,
         "base": reverse("web:rollout_tasks", args=[slug]),
         "query": request.GET.urlencode(),
@@ -78,10 +75,7 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
 def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     """Show a task: instruction, revisions, attempts, and what is judged. POST archives, restores or deletes it."""
     row, viewer = get_application(slug), viewer_of(request)
-    try:
-        found = task_get(viewer, key, row)
-    except Task.DoesNotExist:
-        raise Http404("There is no such task.") from None
+    found = get_task(viewer, key, row)
     if request.POST.get("act") in DROPPED:
         return _dropped(request, found)
     revisions = [each for each in revisions_of(found) if each.pk == found.pk or answers_visible(each, viewer)]
@@ -132,6 +126,14 @@ def get_application(slug: str) -> Environment:
         raise Http404("There is no such application.") from None
 
 
+def get_task(viewer: Viewer, key: str, row: Environment) -> Task:
+    """Return the task that a name means to a viewer. Raises Http404."""
+    try:
+        return task_get(viewer, key, row)
+    except Task.DoesNotExist:
+        raise Http404("There is no such task.") from None
+
+
 def _uploaded(request: HttpRequest, row: Environment, form: TaskFileForm) -> dict[str, Any] | None:
     """Upload tasks; return what changed, or None with the errors in the form."""
     if not isinstance(request.user, User):
@@ -171,7 +173,7 @@ def _chosen(request: HttpRequest, row: Environment) -> HttpResponse:
     """Let the board rank agents by the tasks that a form names."""
     if not isinstance(request.user, User) or not may(request.user, ORGANISING):
         raise PermissionDenied("Organisers choose the tasks of boards.")
-    form = BoardForm(request.POST, environment=row)
+    form = TaskSetForm(request.POST, environment=row)
     try:
         if not form.is_valid():
             raise Refused("A task that was chosen cannot rank agents any more. Choose again.")
@@ -182,6 +184,10 @@ def _chosen(request: HttpRequest, row: Environment) -> HttpResponse:
     else:
         messages.success(request, f"The board ranks agents by version {made.number} of its tasks. {RENEW}")
     return redirect("web:rollout_tasks", row.slug)
+
+
+DEEDS = {"test": _tested, "choose": _chosen}
+"""The deeds of the list of tasks besides an upload, by the names of their buttons."""
 
 
 def _dropped(request: HttpRequest, found: Task) -> HttpResponse:
