@@ -366,7 +366,7 @@ GET    /health/live                                                  200 200 200
 GET    /metrics                                                      403 403 403 403
 GET    /api/v1/                                                     200 200 200 200
 GET    /api/v1/tokens/                                               401 200 200 200
-POST   /api/v1/tokens/                                               415 415 415 415
+POST   /api/v1/tokens/                                               400 400 400 400
 GET    /api/v1/tokens/{token}/                                       405 405 405 405
 DELETE /api/v1/tokens/{token}/                                       401 204 404 404
 GET    /api/v1/accounts/                                            405 405 405 405
@@ -471,9 +471,9 @@ DELETE /api/jobs/{batch}                                            401 200 403 
 GET    /api/compute/stats                                           200 200 200 200
 GET    /api/v1/applications/                                        200 200 200 200
 GET    /api/v1/applications/desk/board/                             200 200 200 200
-POST   /api/v1/applications/desk/board/                             401 400 400 400
+POST   /api/v1/applications/desk/board/                             401 415 415 415
 GET    /api/v1/applications/desk/tasks/count/                       200 200 200 200
-PATCH  /api/v1/applications/desk/tasks/count/                       401 400 400 400
+PATCH  /api/v1/applications/desk/tasks/count/                       401 415 415 415
 DELETE /api/v1/applications/desk/tasks/count/                       401 400 400 400
 GET    /api/v1/applications/desk/analytics/                         200 200 200 200
 GET    /api/v1/packages/                                            200 200 200 200
