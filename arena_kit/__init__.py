@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ from arena_kit.registered import env_spec, register_soon
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gymnasium.vector import SyncVectorEnv
+
     from arena_kit.environment.adapters.exports.against import AgainstPlayers, Seat
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaAEC, ArenaParallel
     from arena_kit.environment.spec import EnvironmentSpec
@@ -21,7 +24,19 @@ if TYPE_CHECKING:
     from arena_kit.notebook.play import play
     from arena_kit.notebook.writing import write_agent
 
-__all__ = ["aec", "check", "compare", "history", "login", "make", "parallel", "play", "submit", "write_agent"]
+__all__ = [
+    "aec",
+    "check",
+    "compare",
+    "history",
+    "login",
+    "make",
+    "make_vec",
+    "parallel",
+    "play",
+    "submit",
+    "write_agent",
+]
 
 _ACTS = {
     **dict.fromkeys(("check", "compare", "history", "login", "submit"), "arena_kit.notebook.acts"),
@@ -71,6 +86,19 @@ def make(
     given = {"opponent": opponent, "seat": seat, "render_mode": render_mode, "openings": openings}
     made.spec = env_spec(spec.slug, **given, environments=environments)
     return made
+
+
+def make_vec(environment: str, num_envs: int = 1, opponent: Any = "random", **further: Any) -> SyncVectorEnv:
+    """Return several of what `make` returns as one vector environment of Gymnasium, which steps them together.
+
+    opponent, further: as in `make`, for each of them. `gymnasium.make_vec("arena/NAME")` does the same. Raises as
+    `make`.
+    """
+    _needs("gymnasium", "gymnasium")
+    # Late: `import arena_kit` alone stays quick.
+    from gymnasium.vector import SyncVectorEnv
+
+    return SyncVectorEnv([partial(make, environment, opponent, **further) for _ in range(num_envs)])
 
 
 def aec(

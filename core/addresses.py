@@ -31,6 +31,14 @@ def client_address(meta: Mapping[str, Any]) -> str:
     return ""
 
 
+def is_loopback(address: str) -> bool:
+    """Return whether an address is of this machine itself."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def network_of(address: str) -> str:
     """Return an address as limits count it: the network of an IPv6 address. Other text stays as it is."""
     try:

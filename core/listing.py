@@ -96,10 +96,19 @@ def environment_rows() -> QuerySet[Environment]:
 
 
 def agent_rows() -> QuerySet[Agent]:
-    """Return agents with `latest_number`, the number of their newest version."""
-    # A subquery for each listed agent: grouping over all agents could not use an index for the order.
-    latest = Submission.objects.filter(agent=OuterRef("pk")).order_by("-number").values("number")[:1]
-    return Agent.objects.select_related("environment", "owner").annotate(latest_number=Subquery(latest)).order_by("-pk")
+    """Return agents with `latest_number` and `latest_submission` of their newest version.
+
+    `active_submission`: the version that plays for the agent.
+    """
+    # Subqueries for each listed agent: grouping over all agents could not use an index for the order.
+    latest = Submission.objects.filter(agent=OuterRef("pk")).order_by("-number")
+    playing = Submission.objects.playing_for(OuterRef("pk"))
+    found = {
+        "latest_number": Subquery(latest.values("number")[:1]),
+        "latest_submission": Subquery(latest.values("pk")[:1]),
+        "active_submission": Subquery(playing.values("pk")[:1]),
+    }
+    return Agent.objects.select_related("environment", "owner").annotate(**found).order_by("-pk")
 
 
 def submission_rows() -> QuerySet[Submission]:

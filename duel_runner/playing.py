@@ -17,6 +17,7 @@ from core.duels.selectors import duels_next
 from core.jobs.lease import Lease
 from core.jobs.log import log_stage
 from core.models import Duel
+from duel_runner.giving_way import GivingWay
 from duel_runner.live_feed import LiveFeed
 from duel_runner.rules import branch_of, decided_by, limits_of, rules
 from duel_runner.steps import MatchesOfJob
@@ -62,7 +63,10 @@ def play_matches(play: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
             lease.log(f"{names[player]} gets a fresh container for every duel: {slot.why_cold}.")
         return slot
 
+    others = GivingWay(job)
+
     def on_progress(matches_done: int) -> None:
+        others.give_way()
         lease.raise_if_lost()
         lease.progress(matches_done=matches_done)
 
@@ -86,7 +90,7 @@ def play_matches(play: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
             match_count=job.match_count,
             parallel_matches=environment.parallel_matches,
             limits=limits_of(job, environment),
-            clock=time.monotonic,
+            clock=others.clock,
             one_core=core is not None,
             on_progress=on_progress,
             decided=decided_by(play.test),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from arena_kit.upload.findings import Finding
 from core.duels.run_requests import RunPlayer, RunRequest
 from core.jobs.worker_selectors import places_alive
-from core.models import Duel
+from core.models import Duel, JobState
 from core.operations.health import playing_count
 from core.version import arena_version
 from executor.answers import findings_message, match_message
@@ -47,11 +47,13 @@ class ExecutorService(ExecutorServicer):
     async def HealthCheck(self, request: old.HealthCheckRequest, context: Context) -> old.HealthCheckResponse:
         """Say whether matches can be played now; everybody may ask."""
         try:
-            can_play, playing = await self._playing.database.ask(_health)
+            can_play, playing, waiting = await self._playing.database.ask(_health)
         except CallEnded:
-            can_play, playing = False, 0
+            can_play, playing, waiting = False, 0, 0
         is_healthy = can_play and not self._calls.is_draining
-        return old.HealthCheckResponse(healthy=is_healthy, version=arena_version(), active_matches=playing)
+        return old.HealthCheckResponse(
+            healthy=is_healthy, version=arena_version(), active_matches=playing, queued_matches=waiting
+        )
 
 
 def asked(request: old.MatchRequest) -> RunRequest:
@@ -75,5 +77,5 @@ def asked(request: old.MatchRequest) -> RunRequest:
     )
 
 
-def _health() -> tuple[bool, int]:
-    return places_alive(Duel) > 0, playing_count()
+def _health() -> tuple[bool, int, int]:
+    return places_alive(Duel) > 0, playing_count(), playing_count(JobState.QUEUED)

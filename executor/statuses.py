@@ -27,12 +27,15 @@ UNAVAILABLE_SECONDS = 5
 
 
 class CallEnded(Exception):
-    """A call ends with this status. field: of the request. retry_seconds: when to try again, if that makes sense."""
+    """A call ends with this status. field: of the request; the message begins with it, for simple clients.
+
+    retry_seconds: when to try again, if that makes sense.
+    """
 
     def __init__(
         self, code: grpc.StatusCode, message: str, *, field: str = "", retry_seconds: int | None = None
     ) -> None:
-        super().__init__(message)
+        super().__init__(f"{field}: {message}" if field else message)
         self.code, self.field, self.retry_seconds = code, field, retry_seconds
 
     def metadata(self) -> tuple[tuple[str, str | bytes], ...]:

@@ -24,11 +24,13 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
 from core.jobs.images import player_registry
-from core.models import LanguageModel, Rollout, RolloutAgent, SubmissionForm
+from core.models import LanguageModel, ModelUsers, Rollout, RolloutAgent, SubmissionForm
 from core.models import ModelForm as RowForm
 from core.notices.outgoing import CannotReach, model_address_problem, public_socket
 from rollout_runner.host import folder, is_on_cluster, player_label, players, worker_token
 
+GEMINI_MODEL = "gemini-2.5-computer-use-preview-10-2025"
+"""The model of the older dashboard."""
 MODEL_AGENT = "model_browser"
 PLAYER_LOG = "player.log"
 IN_IMAGE = "/app/example_players"
@@ -114,6 +116,21 @@ def model_of(row: LanguageModel, temperature: float | None) -> AskedModel:
     prices = Prices(row.price_in_micros, row.price_cached_micros, row.price_out_micros)
     chosen = {} if temperature is None else {"temperature": temperature}
     return AskedModel(row.model_id, row.url, key, prices, {**chosen, **row.sampling})
+
+
+def default_model_ensure() -> None:
+    """Make the row of the older dashboard's model if there is none; for organisers, but in a demo for all."""
+    host = settings.MODEL_KEYS[settings.GEMINI_KEY_NAME].host
+    LanguageModel.objects.get_or_create(
+        name=GEMINI_MODEL,
+        defaults={
+            "model_id": GEMINI_MODEL,
+            "url": f"https://{host}/v1beta",
+            "form": RowForm.GEMINI,
+            "key_name": settings.GEMINI_KEY_NAME,
+            "users": ModelUsers.MEMBERS if settings.DEBUG else ModelUsers.STAFF,
+        },
+    )
 
 
 def _host_of(url: str) -> str:

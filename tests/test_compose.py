@@ -31,6 +31,7 @@ HOLDERS = {
     "POSTGRES_PASSWORD": {"migrate", "postgres"},
     "PIP_INDEX_URL": {"worker-build", "worker-rollout"},
     "MODEL_KEYS": {"worker-rollout"},
+    "GEMINI_API_KEY": {"worker-rollout"},
     "PUBLISHER_REMOTE": {"worker-publish"},
     "SCALING": {"autoscale"},
     # They push and pull players' images.

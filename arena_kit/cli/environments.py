@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from arena_kit.cli.common import BadArgument
-from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.environment.registry import get_spec, use_chosen
 from arena_kit.environment.spec import EnvironmentSpec
 
 
@@ -26,9 +26,10 @@ def add_folder_option(parser: argparse.ArgumentParser) -> None:
 def use_own_environments(options: argparse.Namespace) -> None:
     """Make the environments of the folder known, if one is given. Raises BadArgument and ArenaEnvironmentError."""
     if options.environments is not None:
-        if not options.environments.is_dir():
-            raise BadArgument(f"There is no folder {options.environments} with environments.")
-        use_folder(options.environments)
+        try:
+            use_chosen(options.environments)
+        except ValueError as error:
+            raise BadArgument(str(error)) from None
 
 
 def chosen_spec(options: argparse.Namespace) -> EnvironmentSpec:

@@ -71,7 +71,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="play the recorded rollout in FOLDER again and compare what it leaves",
     )
-    parser.add_argument("--judge", type=Path, metavar="FOLDER", help="judge the recorded rollout in FOLDER again")
+    parser.add_argument(
+        "--judge", type=Path, metavar="FOLDER", help="judge the recorded rollout in FOLDER again, without Docker"
+    )
     parser.add_argument("--memory", type=positive, default=4, metavar="GIB", help="for all worlds (default 4)")
     parser.add_argument(
         "--base-image",
@@ -134,6 +136,8 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         folder_made(options.output)
     if options.agent == MODEL and not options.model_url:
         raise BadArgument("The agent model needs --model and --model-url.")
+    if options.judge is not None:
+        return _show(options, rollout_home.judged(options, options.judge))
     try:
         return _carry_out(options, rollout_home.opened(options, folder))
     except PlatformFault as fault:
@@ -145,8 +149,6 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
 
 def _carry_out(options: argparse.Namespace, opened: AbstractContextManager[Home]) -> int:
     with opened as home:
-        if options.judge is not None:
-            return _show(options, home.judge(options.judge))
         if options.replay is not None:
             return _show(options, home.replay(options.replay))
         if options.accept:

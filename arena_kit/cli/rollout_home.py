@@ -1,4 +1,4 @@
-"""Rollouts of `arena rollout` on this machine's Docker engine, which removes them again."""
+"""Rollouts of `arena rollout` on this machine's Docker engine, and their judging, which needs none."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
+from arena_kit.cli.rollout_kept import built_once, fresh_read, fresh_write, kept_read
 from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.image.calls import engine, engine_errors
@@ -23,7 +24,6 @@ from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import TaskRefused, Worlds, task_accept
 from arena_kit.rollout.browser.container import BrowserHost
-from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases, untag
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
 from arena_kit.rollout.judge import TaskOutcome
@@ -31,13 +31,14 @@ from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.packages.package import TASKS, Package, PackageRefused, package_read
 from arena_kit.rollout.play import rollout_replay, rollout_run
-from arena_kit.rollout.recording.record import RecordRefused, record_judge, record_read
+from arena_kit.rollout.recording.record import RecordRefused, export_digest, record_judge, record_read
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.file import TasksRefused, tasks_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.strict_json import NotJson
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import DockerWorlds, base_images
+from arena_kit.zips import EARLIEST
 
 PREFIX = "rl-arena-home-"
 """Begins the names of images, before the process that made them."""
@@ -73,6 +74,8 @@ class Home:
             if verdict.fault is not Fault.PLATFORM or verdict.code == MISCONFIGURED:
                 break
             tell(f"{task.key}: the platform failed ({verdict.code}), so this attempt does not count.")
+        if self._options.output:
+            fresh_write(folder, self._built)
         return {
             "task": task.key,
             "attempt": number,
@@ -123,15 +126,10 @@ class Home:
 
     def replay(self, kept: Path) -> dict[str, Any]:
         """Play a kept rollout again."""
-        task = self._task_of(kept)
+        task = _task_of(self.tasks, kept)
         found = rollout_replay(self._host, self._built, task, kept, self._output(f"{task.key}-replay"))
         lines = [*found.differences] or ["The replay leaves the same state."]
         return {"lines": lines, "equal": found.is_equal, "refused": not found.is_equal}
-
-    def judge(self, kept: Path) -> dict[str, Any]:
-        """Judge a kept rollout again."""
-        verdict = record_judge(kept, self._built, self._task_of(kept))
-        return {"lines": [f"{verdict.outcome}. {verdict.sentence}".strip()], "verdict": verdict.as_json()}
 
     def summary(self, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return the figures of all attempts, and lines for people."""
@@ -142,12 +140,6 @@ class Home:
         line = f"Solved: {solved} of {made} at {at}."
         more = [f"Left out, because the platform failed: {_counted(spoilt, 'attempt')}."] if spoilt else []
         return {"solved": solved, "attempts": len(counted), "spoilt": spoilt, "lines": [line, *more]}
-
-    def _task_of(self, kept: Path) -> Task:
-        key = record_read(kept)["task"]["key"]
-        if (task := next((each for each in self.tasks if each.key == key), None)) is None:
-            raise BadArgument(f"{kept} is a recording of the task {key}, which is not among these tasks.")
-        return task
 
     def _output(self, name: str) -> Path:
         parent = self._options.output or self._folder / "rollouts"
@@ -172,15 +164,37 @@ class Home:
         return player_agent(self._options, self._folder, task, meter, folder, next(self._counter))
 
 
+def judged(options: argparse.Namespace, kept: Path) -> dict[str, Any]:
+    """Judge a kept rollout again, by the state of a fresh world that is kept beside it. Raises BadArgument."""
+    try:
+        package = package_read(_packed(options.package))
+        task, manifest = _task_of(_tasks(options, package), kept), package.manifest
+        try:
+            fresh = fresh_read(kept)
+        except (OSError, zipfile.BadZipFile):
+            known = kept_read(package, options.seed)
+            fresh = {} if known is None else known.fresh
+        built = BuiltPackage(
+            package.sha256, manifest.slug, (), manifest.exports, manifest.memory_bytes, manifest.origins,
+            manifest.volatile, options.seed, fresh=fresh,
+        )  # fmt: skip
+        if export_digest(built, fresh) != record_read(kept)["package"]["digest"]:
+            raise BadArgument(f"{kept} lacks the state of a fresh world: start any rollout of this package once.")
+        verdict = record_judge(kept, built, task)
+    except (PackageRefused, TasksRefused, NotJson, RecordRefused) as refusal:
+        raise BadArgument(str(refusal)) from None
+    return {"lines": [f"{verdict.outcome}. {verdict.sentence}".strip()], "verdict": verdict.as_json()}
+
+
 @contextlib.contextmanager
 def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
-    """Build the package; at the end its images and all that was started are removed.
+    """Build the package if it was not; at the end all that was started is removed, and its images stay.
 
     Raises BadArgument, and PlatformFault if this machine cannot do it now.
     """
     file = _packed(options.package)
     names = {base: f"{options.app_images}-{base.removeprefix('base:')}" for base in BASES}
-    bases = Bases(names, f"{PREFIX}{os.getpid()}")
+    bases = Bases(names, f"{PREFIX}kept")
     try:
         package = package_read(file)
         tasks = _tasks(options, package)
@@ -191,12 +205,15 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
         worlds = DockerWorlds(leases, memory_bytes=options.memory << 30, pause_image=pause)
         worlds.reap()
         _remove_abandoned_images()
-        tell(f"{package.manifest.name} is built, which takes a while ...")
-        built = package_build(file, package, worlds=worlds, bases=bases, log=lambda _: None, seed=options.seed)
-        try:
-            yield Home(options, folder, worlds, built, tasks)
-        finally:
-            package_remove(built, bases)
+        built = built_once(
+            file,
+            package,
+            worlds=worlds,
+            bases=bases,
+            seed=options.seed,
+            on_build=lambda: tell(f"{package.manifest.name} is built, which takes a while ..."),
+        )
+        yield Home(options, folder, worlds, built, tasks)
     except (PackageRefused, TasksRefused, NotJson, RecordRefused, BuildFailed) as refusal:
         raise BadArgument(str(refusal)) from None
     except BuilderUnavailable as fault:
@@ -227,7 +244,10 @@ def _packed(path: Path) -> io.BytesIO:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for each in files:
-                archive.write(each, each.relative_to(path).as_posix())
+                entry = zipfile.ZipInfo.from_file(each, each.relative_to(path).as_posix())
+                # A package is known by its content, so by no times.
+                entry.date_time, entry.compress_type = EARLIEST, zipfile.ZIP_DEFLATED
+                archive.writestr(entry, each.read_bytes())
     except OSError as error:
         raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
     return packed
@@ -249,6 +269,13 @@ def _tasks(options: argparse.Namespace, package: Package) -> Sequence[Task]:
     if lost := sorted(set(options.only or ()) - {task.key for task in tasks}):
         raise BadArgument(f"There is no task {lost[0]}.")
     return [task for task in tasks if not options.only or task.key in options.only]
+
+
+def _task_of(tasks: Sequence[Task], kept: Path) -> Task:
+    key = record_read(kept)["task"]["key"]
+    if (task := next((each for each in tasks if each.key == key), None)) is None:
+        raise BadArgument(f"{kept} is a recording of the task {key}, which is not among these tasks.")
+    return task
 
 
 def _counted(number: int, what: str) -> str:

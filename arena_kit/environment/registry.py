@@ -37,11 +37,15 @@ _stores: dict[Path, Path] = {}
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An environment of an organiser that cannot be used. because: a sentence. slug: its own, or what it would be."""
+    """An environment of an organiser that cannot be used. because: a sentence. slug: its own, or what it would be.
+
+    is_taken: whether an environment with other rules has its slug.
+    """
 
     path: Path
     because: str
     slug: str = ""
+    is_taken: bool = False
 
 
 KEPT_PREFIX = "gym-"
@@ -75,7 +79,7 @@ def all_specs() -> tuple[EnvironmentSpec, ...]:
                 whose = f"the one in {taken[name].folder.name}" if taken[name].slug in own else "one of the arena"
                 because = f"{file_name(path)}: {key}: another environment, {whose}, is called {name!r} already."
                 # The slug belongs to the other one, whose row must stay as it is.
-                left_out.append(LeftOut(path, because))
+                left_out.append(LeftOut(path, because, is_taken=not _is_copy(path, taken[name])))
             else:
                 specs.append(found)
                 own.add(found.slug)
@@ -97,6 +101,15 @@ def read_own(folder: Path, *, again: bool = False) -> dict[Path, EnvironmentSpec
     for path, verdict in verdicts(coded, store, again=again).items():
         found[path] = _tried(path, verdict, store)
     return found
+
+
+def _is_copy(path: Path, other: EnvironmentSpec) -> bool:
+    """Return whether a file or folder holds the same rules as another one, as one that was pulled from a site does."""
+    names = [path.name, *(one.name for one in path.parent.glob("*.py"))] if path.name == "info.yml" else [path.name]
+    try:
+        return all((path.parent / name).read_bytes() == (other.file.parent / name).read_bytes() for name in names)
+    except OSError:
+        return False
 
 
 def _readable(path: Path) -> EnvironmentSpec | LeftOut:
@@ -188,15 +201,26 @@ def use_folder(folder: Path, store: Path | None = None) -> None:
         all_specs.cache_clear()
 
 
+def use_chosen(folder: Path) -> None:
+    """Add a folder that a person has named, as `use_folder`.
+
+    Raises ValueError where it is not there, and where one of its slugs is taken: the other environment would be played.
+    """
+    if not folder.is_dir():
+        raise ValueError(f"There is no folder {folder} with environments.")
+    use_folder(folder)
+    for one in left_out():
+        if one.is_taken and one.path.is_relative_to(folder.absolute()):
+            raise ValueError(f"{one.because} Give yours another slug.")
+
+
 def spec_from(folder: str | Path, name: str) -> EnvironmentSpec:
     """Return the rules of a name, also of one in this folder; "" for none.
 
-    Raises UnknownEnvironment and, for a folder that is not there, ValueError.
+    Raises UnknownEnvironment, and ValueError for the folder as `use_chosen`.
     """
     if folder:
-        if not Path(folder).is_dir():
-            raise ValueError(f"There is no folder {folder} with environments.")
-        use_folder(Path(folder))
+        use_chosen(Path(folder))
     return get_spec(name)
 
 

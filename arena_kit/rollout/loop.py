@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ MOST_INVALID = 10
 FREE_NOTES = 100
 """Notes beyond this number count as steps, so that an agent cannot run forever on notes."""
 MOST_NOTE = 4_000
+MOST_SENT = 40_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ class BrowserWork:
             progress.error = refused
             progress.invalid += 1
         elif action.name in ENDINGS:
-            work = _reported(action)
+            progress.error, work = "", _reported(action)
         elif action.name == NOTE:
             progress.error = ""
         else:
@@ -177,7 +179,7 @@ class BrowserWork:
             self._see(progress, seen)
             progress.invalid = 0 if seen.is_done else progress.invalid + 1
         progress.last = action.as_json() if action else None
-        self._keep(progress, before, action, agent_ms, round((self._host.clock() - begun) * 1000))
+        self._keep(progress, before, action, agent_ms, round((self._host.clock() - begun) * 1000), _sent(value, action))
         return work
 
     def _read(self, value: Any) -> tuple[Action | None, str]:
@@ -195,7 +197,13 @@ class BrowserWork:
         progress.requests = self._recorder.seen(seen)
 
     def _keep(
-        self, progress: RolloutProgress, before: PageObservation, action: Action | None, agent_ms: int, act_ms: int
+        self,
+        progress: RolloutProgress,
+        before: PageObservation,
+        action: Action | None,
+        agent_ms: int,
+        act_ms: int,
+        sent: str = "",
     ) -> None:
         progress.lines += 1
         sha256, picture = self._recorder.page(before, progress.lines)
@@ -223,6 +231,7 @@ class BrowserWork:
                 cost_micros=usage.cost_micros,
                 requests=progress.requests,
                 target={key: target for key, target in targets.items() if target},
+                sent=sent,
             )
         )
 
@@ -253,6 +262,16 @@ class BrowserWork:
             answer=work.answer, status=work.status, ended_by=work.ended_by, fault_code=work.fault_code,
             requests=_requests(har), last_url=last.url, last_page=last.snapshot, actions=tuple(progress.names),
         )  # fmt: skip
+
+
+def _sent(value: Any, action: Action | None) -> str:
+    """Return what an agent has sent as JSON, cut; empty if that is the action as it is kept."""
+    if action is not None and value == action.as_json():
+        return ""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)[:MOST_SENT]
+    except (ValueError, RecursionError):
+        return ""
 
 
 def _reported(action: Action) -> Work:

@@ -67,6 +67,8 @@ def _players_files(named: dict[str, NamedFile]) -> dict[str, NamedFile]:
     programs = _programs(named)
     if any(name in PLAYER_ENTRY_POINTS for name in named):
         return named
+    # Where no script is taken, Kaggle's name of the main file can mean nothing else.
+    programs = [SCRIPT_ENTRY_POINT] if SCRIPT_ENTRY_POINT in programs else programs
     if len(programs) != 1:
         raise Refused(
             "Send the file player.py with those that it needs, or a zip of them. Save a notebook's code as player.py."

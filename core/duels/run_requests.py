@@ -97,8 +97,10 @@ def request_check(request: RunRequest) -> None:
 
 
 def environment_find(name: str) -> Environment:
-    """Return an environment that plays runs now, by slug or id. Raises Refused."""
-    environment = Environment.objects.filter(Q(slug=name) | Q(env_id=name)).first()
+    """Return an environment that plays runs now, by slug or id; Pong and tic_tac_toe are names too. Raises Refused."""
+    written = Q(slug__iexact=name.replace("_", "-")) | Q(env_id__iexact=name)
+    found = Environment.objects.filter(written).order_by("pk")
+    environment = next((row for row in found if name in (row.slug, row.env_id)), found.first())
     if environment is None:
         raise Refused(
             "There is no such environment; /api/v1/environments/ lists them.", field="environment", code=UNKNOWN

@@ -106,13 +106,13 @@ def waiting(one: Line) -> QuerySet[Job]:
 def _claim_of(queue: str, one: Line, worker: str) -> Job | None:
     """Claim the head of a line, where room is left for another worker in it."""
     if one not in SERVICES.get(queue, QueueService()).last:
-        return _claim_head(waiting(one), worker)
+        return claim_head(waiting(one), worker)
     if not waiting(one).exists():
         return None
     with transaction.atomic():
         # Two workers that count at the same time would both find room.
         name_lock(f"claims of the last lines of {queue}")
-        return _claim_head(waiting(one), worker) if _is_room_for_last(queue) else None
+        return claim_head(waiting(one), worker) if _is_room_for_last(queue) else None
 
 
 def _is_room_for_last(queue: str) -> bool:
@@ -125,7 +125,8 @@ def _is_room_for_last(queue: str) -> bool:
     return sum(running) < max(1, workers_alive(queue).filter(engine_error="").count() - 1)
 
 
-def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:
+def claim_head(rows: QuerySet[Job], worker: str) -> Job | None:
+    """Claim the first of some waiting jobs for a worker; None when others were quicker."""
     if connection.features.has_select_for_update_skip_locked:
         return _claim_unlocked(rows, worker)
     for _ in range(LOOKS):

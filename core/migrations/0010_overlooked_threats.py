@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("core", "0007_index_of_recorded_duels")]
+    dependencies = [("core", "0009_first_tasks_of_boards")]
     operations = [
         migrations.AddField(
             model_name='blunder',

@@ -48,7 +48,7 @@ from core.models.run import Run
 from core.models.schedule import TournamentSchedule
 from core.models.season import Season
 from core.models.sitting import Sitting, SittingMove
-from core.models.task import Acceptance, Task, TaskFile, TaskSplit
+from core.models.task import Acceptance, Task, TaskFile, TaskSet, TaskSplit
 from core.models.token import ApiToken, TokenScope
 from core.models.tournament import (
     CHOSEN,
@@ -161,6 +161,7 @@ __all__ = [
     "SubmissionForm",
     "Task",
     "TaskFile",
+    "TaskSet",
     "TaskSplit",
     "TokenScope",
     "ToldMoves",

@@ -281,6 +281,8 @@ class Submission(models.Model):
     deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = SubmissionQuerySet.as_manager()
+    is_repeat = False
+    """Whether an upload returned this version because the same files had made it before; in memory only."""
 
     class Meta:
         ordering = ["agent", "number"]

@@ -78,6 +78,7 @@ class Task(models.Model):
     acceptance_code = models.CharField(max_length=50, blank=True, editable=False)
     acceptance_sentence = models.TextField(blank=True, editable=False)
     verified_at = models.DateTimeField(null=True, editable=False, help_text="When it was last tried.")
+    archived_at = models.DateTimeField(null=True, editable=False, help_text="When it was taken out of the lists.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -129,3 +130,28 @@ class Task(models.Model):
     def tags(self) -> list[str]:
         """Its tags, in the order of the file."""
         return [tag for tag in self.tag_line.split(",") if tag]
+
+
+class TaskSet(models.Model):
+    """The tasks by which an application ranks agents, in versions that never change; the newest version is the board's.
+
+    It holds revisions, so a later revision of a task does not rank agents until organisers choose it.
+    """
+
+    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="task_sets")
+    number = models.PositiveIntegerField(help_text="From 1 within the application.")
+    tasks = models.ManyToManyField(Task, related_name="task_sets")
+    chosen_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, related_name="+", help_text="Empty for one that an upgrade made."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["environment", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["environment", "number"], name="task_set_number_unique"),
+            models.CheckConstraint(condition=models.Q(number__gte=1), name="task_set_from_one"),
+        ]
+
+    def __str__(self) -> str:
+        return f"tasks of the board of {self.environment}, version {self.number}"

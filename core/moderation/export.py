@@ -39,6 +39,7 @@ from core.models import (
     Submission,
     Task,
     TaskFile,
+    TaskSet,
     User,
 )
 from core.models.quota import QUOTA_FIELDS
@@ -239,6 +240,7 @@ def account_parts(user: User) -> Parts:
             ("environment__slug", "key", "revision", "definition", "created_at"),
         ),
         "task_files": (TaskFile.objects.filter(uploaded_by=user), ("environment__slug", "report", "created_at")),
+        "tasks_of_boards": (TaskSet.objects.filter(chosen_by=user), ("environment__slug", "number", "created_at")),
         "audit_log": (
             AuditEntry.objects.filter(operator_id=user.pk),
             ("at", "channel", "address", "action", "model", "object_name", "note"),

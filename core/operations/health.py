@@ -122,10 +122,9 @@ def _run(future: Future[Answer], question: Callable[[], Answer]) -> None:
         connections.close_all()
 
 
-def playing_count() -> int:
-    """Return the number of running jobs in which submissions act."""
-    running = (model._base_manager.filter(state=JobState.RUNNING) for model in (Duel, Validation, Evaluation))
-    return sum(rows.count() for rows in running)
+def playing_count(state: JobState = JobState.RUNNING) -> int:
+    """Return the number of jobs in which submissions act, by default of those that run."""
+    return sum(model._base_manager.filter(state=state).count() for model in (Duel, Validation, Evaluation))
 
 
 def _redis() -> None:

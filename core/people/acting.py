@@ -13,7 +13,19 @@ from django.http import HttpRequest
 from core.errors import Refused
 from core.jobs.states import IllegalTransition, StaleJob
 from core.links import agent_address, page
-from core.models import Agent, ApiToken, AuditEntry, Batch, Build, Evaluation, Rollout, Submission, User, Validation
+from core.models import (
+    Agent,
+    ApiToken,
+    AuditEntry,
+    Batch,
+    Build,
+    Evaluation,
+    Rollout,
+    Submission,
+    Task,
+    User,
+    Validation,
+)
 from core.people.access import BY_ORGANISER, access_told
 from core.people.audit_log import audit_record, operator_of
 
@@ -64,6 +76,8 @@ def owner_of(row: Model) -> User | None:
             return row.submission.agent.owner
         case Rollout():
             return row.batch.owner
+        case Task():
+            return row.member
     return None
 
 

@@ -1,4 +1,7 @@
-"""Tries tasks: the oracle of a task must solve it, and doing nothing must not. Both are rollouts of the arena's own."""
+"""Tries tasks: the oracle of a task must solve it, and doing nothing must not.
+
+Both are rollouts of the arena's own, which are made when no other rollout waits.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def acceptance_ask(*, by: User, environment: Environment, names: Collection[str]
                 code="too_many_rollouts",
             )
         rollout_quota_check(owner=locked, environment=environment, rollout_count=count)
-        _try(locked, package, tasks, is_last=True)
+        _try(locked, package, tasks)
     return len(tasks)
 
 
@@ -123,19 +126,21 @@ def _trials(task: Task, package: Package) -> QuerySet[Rollout]:
 def _testable(package: Package) -> QuerySet[Task]:
     """Return the current tasks of a package's application that can be judged and that are not being tested with it."""
     busy = Rollout.objects.filter(batch__purpose=BatchPurpose.ACCEPTANCE, batch__package=package, state__in=OPEN)
-    rows = package.environment.tasks.filter(is_current=True, is_judged=True).exclude(pk__in=busy.values("task"))
+    rows = package.environment.tasks.filter(is_current=True, is_judged=True, archived_at=None).exclude(
+        pk__in=busy.values("task")
+    )
     return rows.select_related("file__uploaded_by")
 
 
-def _try(owner: User, package: Package, tasks: Sequence[Task], *, is_last: bool = False) -> list[Batch]:
+def _try(owner: User, package: Package, tasks: Sequence[Task]) -> list[Batch]:
     kinds = {
         RolloutAgent.SCRIPTED: [task for task in tasks if task.has_oracle],
         RolloutAgent.NULL: list(tasks),
     }
-    return [_batch(owner, package, kind, chosen, is_last) for kind, chosen in kinds.items() if chosen]
+    return [_batch(owner, package, kind, chosen) for kind, chosen in kinds.items() if chosen]
 
 
-def _batch(owner: User, package: Package, kind: RolloutAgent, tasks: Sequence[Task], is_last: bool) -> Batch:
+def _batch(owner: User, package: Package, kind: RolloutAgent, tasks: Sequence[Task]) -> Batch:
     batch = Batch.objects.create(
         owner=owner,
         environment=package.environment,
@@ -145,5 +150,5 @@ def _batch(owner: User, package: Package, kind: RolloutAgent, tasks: Sequence[Ta
         attempts=1,
         note="The arena tries the tasks.",
     )
-    rollouts_line_up(batch=batch, tasks=tasks, attempts=1, is_last=is_last)
+    rollouts_line_up(batch=batch, tasks=tasks, attempts=1, is_last=True)
     return batch

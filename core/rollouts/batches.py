@@ -15,7 +15,6 @@ from core.errors import Refused
 from core.jobs.control import job_cancel_if_open
 from core.jobs.states import OPEN
 from core.models import (
-    Acceptance,
     Batch,
     BatchPurpose,
     CancelCode,
@@ -29,7 +28,6 @@ from core.models import (
     Submission,
     SubmissionForm,
     Task,
-    TaskSplit,
     User,
 )
 from core.models.job import PRIORITIES
@@ -40,6 +38,7 @@ from core.rollouts.packages import package_build_ensure
 from core.rollouts.permissions import OTHERS, check_may_ask, models_for, task_visible
 from core.rollouts.quotas import rollout_quota_check
 from core.rollouts.reading import newest_package
+from core.rollouts.sets import ranking_tasks, task_set_get
 
 MOST_ATTEMPTS = 50
 RANKING_ATTEMPTS = 3
@@ -104,7 +103,7 @@ def ranking_begin(*, submission: Submission) -> Batch | None:
     environment = submission.agent.environment
     package = newest_package(environment)
     done = _attempted(submission)
-    tasks = [task for task in ranking_tasks(environment) if done.get(task.pk, 0) < RANKING_ATTEMPTS]
+    tasks = [task for task in ranking_tasks(task_set_get(environment)) if done.get(task.pk, 0) < RANKING_ATTEMPTS]
     if package is None or not tasks or submission.agent.is_disabled or submission.agent.is_resting:
         return None
     choice = AgentChoice(RolloutAgent.SUBMISSION, submission=submission, vision=True)
@@ -120,18 +119,6 @@ def ranking_renew(*, environment: Environment) -> list[Batch]:
     with transaction.atomic():
         made = [ranking_begin(submission=submission) for submission in rows.order_by("agent_id")]
     return [batch for batch in made if batch is not None]
-
-
-def ranking_tasks(environment: Environment) -> list[Task]:
-    """Return the tasks that rank agents: those for ranking and hidden ones, or all tasks without these.
-
-    Only organisers put tasks on a board, so those of members do not count. Tasks without anything to judge by, refused
-    ones, and all but one of equal ones are left out.
-    """
-    rows = environment.tasks.filter(is_current=True, is_judged=True, file__by_organiser=True)
-    found = list(rows.exclude(acceptance=Acceptance.REFUSED).select_related("file").order_by("pk"))
-    chosen = [task for task in found if task.split != TaskSplit.PRACTICE] or found
-    return list({task.fingerprint: task for task in reversed(chosen)}.values())[::-1]
 
 
 def batch_cancel(*, batch: Batch, by_owner: bool = True) -> int:
@@ -212,6 +199,8 @@ def _check_options(owner: User, environment: Environment, tasks: Sequence[Task],
     for task in tasks:
         if task.environment_id != environment.pk or not task_visible(task, owner):
             raise Refused("Task not found", field="tasks", code="task_not_found")
+        if task.archived_at is not None:
+            raise Refused(f"The task {task.name} is archived.", field="tasks", code="archived")
 
 
 def _check_agent(owner: User, environment: Environment, agent: AgentChoice, tasks: Sequence[Task]) -> None:

@@ -1,7 +1,7 @@
 """The board of an application: agents ranked by the tasks that they solve, with intervals, pass^3, cost and steps.
 
-Only rollouts for the board count, at the current revisions of the tasks that rank, of each agent's newest version that
-has any. Results of an older revision are not comparable; such a version works at the new tasks on request.
+Only rollouts for the board count, at the tasks that organisers have chosen for a version of it, of each agent's newest
+version that has any. After the choice of other tasks agents work at these on request.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from django.db.models import Max, QuerySet
 from arena_kit.ranking.scores import Interval
 from arena_kit.rollout.numbers.attempts import Measure, SetFigure, set_figure
 from arena_kit.rollout.numbers.summary import EndedAttempt, Summary, counts_by_task, summarise
-from core.models import Environment, JobState, Rollout, Submission
-from core.rollouts.batches import RANKING_ATTEMPTS, ranking_tasks
+from core.models import Environment, JobState, Rollout, Submission, Task
+from core.rollouts.batches import RANKING_ATTEMPTS
 from core.rollouts.figures import ATTEMPT, OVER, attempt_of
+from core.rollouts.sets import ranking_tasks, task_set_get
 
 ALL_OF = 3
 
@@ -44,16 +45,26 @@ class TaskBoardRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskBoard:
-    """A board. task_count: tasks that rank. hidden_count: how many of them are hidden."""
+    """A board. version: of its tasks, 0 without any. tasks: those that rank. hidden_count: the hidden ones."""
 
     rows: tuple[TaskBoardRow, ...]
-    task_count: int
+    version: int
+    tasks: tuple[Task, ...]
     hidden_count: int
 
+    @property
+    def task_count(self) -> int:
+        """The number of tasks that rank."""
+        return len(self.tasks)
 
-def board(environment: Environment) -> TaskBoard:
-    """Return the board of an application, best first. Four queries, whatever its size."""
-    tasks = ranking_tasks(environment)
+
+def board(environment: Environment, version: int | None = None) -> TaskBoard:
+    """Return the board of an application, best first, by the newest version of its tasks or another.
+
+    Five queries, whatever its size.
+    """
+    chosen = task_set_get(environment, version)
+    tasks = ranking_tasks(chosen)
     keys = {task.pk: task.key for task in tasks}
     ranked = Rollout.objects.filter(
         environment=environment,
@@ -73,7 +84,7 @@ def board(environment: Environment) -> TaskBoard:
     attempts, waiting = _attempts(ranked.filter(submission__in=submissions), keys)
     rows = [_row(submission, attempts[pk], waiting[pk], len(tasks)) for pk, submission in submissions.items()]
     hidden = sum(task.split == "HIDDEN" for task in tasks)
-    return TaskBoard(_ranked(rows, len(tasks)), len(tasks), hidden)
+    return TaskBoard(_ranked(rows, len(tasks)), chosen.number if chosen else 0, tuple(tasks), hidden)
 
 
 def _attempts(rows: QuerySet[Rollout], keys: dict[int, str]) -> tuple[dict[int, list[EndedAttempt]], dict[int, int]]:

@@ -30,6 +30,8 @@ from core.people.rights import may
 Viewer = User | AnonymousUser
 ANSWERS, OTHERS = "core.view_task", "core.change_batch"
 """The rights to see all of every task, and to act on what other people have asked for."""
+ORGANISING = "core.change_task"
+"""The right to write and revise the tasks of the organisers, and to choose those of boards."""
 STAFF, MEMBERS = "staff", "members"
 
 

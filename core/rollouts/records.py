@@ -7,6 +7,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
@@ -128,7 +129,7 @@ def dashboard_log(rollout: Rollout, steps: Iterable[Mapping[str, Any]]) -> dict[
                 "step_number": step["number"],
                 "timestamp": step["at_ms"] / 1000,
                 "reasoning": step["note"],
-                "function_calls": [_call(step["action"])] if step["action"] else [],
+                "function_calls": _calls(step),
                 "screenshot_path": step.get("picture") or None,
                 "error": step["error"] or None,
             }
@@ -179,6 +180,15 @@ def atif_trajectory(rollout: Rollout, steps: Sequence[Mapping[str, Any]]) -> dic
 
 def _call(action: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": action["action"], "args": {name: value for name, value in action.items() if name != "action"}}
+
+
+def _calls(step: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the call of a step as its agent has sent it, with the name and arguments of the older dashboard."""
+    with suppress(ValueError, AttributeError):
+        sent = json.loads(step.get("sent", ""))
+        if isinstance(sent.get("name"), str):
+            return [{"name": sent["name"], "args": sent.get("args", {})}]
+    return [_call(step["action"])] if step["action"] else []
 
 
 def _moment(moment: Any) -> str | None:

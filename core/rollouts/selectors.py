@@ -42,6 +42,7 @@ class TaskFilter:
     often: str = ""
     acceptance: str = ""
     duplicates: bool = False
+    archived: bool = False
 
 
 def application_list() -> list[Environment]:
@@ -54,15 +55,19 @@ def application_get(slug: str) -> Environment:
     return Environment.objects.get(slug=slug, kind=EnvironmentKind.APP)
 
 
-def tasks_current(viewer: Viewer, environment: Environment | None = None) -> QuerySet[Task]:
+def tasks_current(
+    viewer: Viewer, environment: Environment | None = None, *, archived: bool | None = False
+) -> QuerySet[Task]:
     """Return the current tasks that a viewer sees, by application and key, with counts of their rollouts.
 
     `rollout_count`, `attempt_count`, `solved_count` and `batch_count` leave out the arena's own trials.
-    `sees_answer`: whether the viewer sees the answer, too.
+    `sees_answer`: whether the viewer sees the answer, too. archived: True for archived ones only, None for all.
     """
     rows = Task.objects.filter(is_current=True).select_related("environment", "file__uploaded_by", "member")
     if environment is not None:
         rows = rows.filter(environment=environment)
+    if archived is not None:
+        rows = rows.filter(archived_at__isnull=not archived)
     asked = ~Q(rollouts__batch__purpose=BatchPurpose.ACCEPTANCE) & Q(rollouts__hidden_at=None)
     counted = Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
     solved = Q(rollouts__outcome=RolloutOutcome.SOLVED)
@@ -73,7 +78,7 @@ def tasks_current(viewer: Viewer, environment: Environment | None = None) -> Que
             rollout_count=Count("rollouts", filter=asked),
             attempt_count=Count("rollouts", filter=asked & counted),
             solved_count=Count("rollouts", filter=asked & solved),
-            over_count=Count("rollouts", filter=asked & Q(rollouts__state__in=[JobState.SUCCEEDED])),
+            over_count=Count("rollouts", filter=asked & ~Q(rollouts__state__in=OPEN)),
             batch_count=Count("rollouts__batch", filter=asked, distinct=True),
         )
         .order_by("environment__slug", "key")
@@ -133,7 +138,7 @@ def tasks_named(viewer: Viewer, names: Collection[str], environment: Environment
     A name is a whole one, KEY@USERNAME, or a key alone, which means one's own task, else that of the organisers, else
     the oldest one.
     """
-    rows = tasks_current(viewer, environment).filter(key__in={name.partition("@")[0] for name in names})
+    rows = tasks_current(viewer, environment, archived=None).filter(key__in={name.partition("@")[0] for name in names})
     is_own = {row.pk: viewer.pk is not None and row.member_id == viewer.pk for row in rows}
     meant: dict[str, Task] = {}
     for row in sorted(rows, key=lambda row: (not is_own[row.pk], row.member_id is not None, row.pk)):

@@ -1,26 +1,30 @@
-"""States of rollouts in the words of the older dashboard, for its clients."""
+"""States of rollouts in the words of the older dashboard, for its clients, which wait for success, failed or error."""
 
 from __future__ import annotations
 
 from django.db.models import Q
 
-from core.models import JobFault, JobState, Rollout, RolloutOutcome, RolloutPhase
+from core.jobs.states import OPEN
+from core.models import JobState, Rollout, RolloutOutcome, RolloutPhase
 
-PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED = "pending", "provisioning", "running", "completed", "failed"
-CANCELLED = "cancelled"
-STATUSES = (PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED, CANCELLED, "success", "error")
-"""The filters of a list; `success` and `error` are the words of a later version of the dashboard."""
+PENDING, PROVISIONING, RUNNING = "pending", "provisioning", "running"
+SUCCESS, FAILED, ERROR = "success", "failed", "error"
+COMPLETED, CANCELLED = "completed", "cancelled"
+"""Filters only: everything that is over, as the README of the dashboard calls it, and what was cancelled."""
 _BEGINNING = Q(phase__in=[RolloutPhase.WAITING, RolloutPhase.PROVISIONING])
+_OVER = ~Q(state__in=OPEN)
 _FILTERS = {
     PENDING: Q(state=JobState.QUEUED),
     PROVISIONING: Q(state=JobState.RUNNING) & _BEGINNING,
     RUNNING: Q(state=JobState.RUNNING) & ~_BEGINNING,
-    COMPLETED: Q(state=JobState.SUCCEEDED),
-    FAILED: Q(state=JobState.FAILED),
+    SUCCESS: Q(outcome=RolloutOutcome.SOLVED),
+    FAILED: ~Q(outcome__in=[RolloutOutcome.NONE, RolloutOutcome.SOLVED]),
+    ERROR: _OVER & Q(outcome=RolloutOutcome.NONE),
+    COMPLETED: _OVER,
     CANCELLED: Q(state=JobState.CANCELLED),
-    "success": Q(outcome=RolloutOutcome.SOLVED),
-    "error": Q(state=JobState.FAILED, fault=JobFault.PLATFORM),
 }
+STATUSES = tuple(_FILTERS)
+"""The filters of a list."""
 
 
 def status_filter(status: str) -> Q:
@@ -29,24 +33,13 @@ def status_filter(status: str) -> Q:
 
 
 def status_of(rollout: Rollout) -> str:
-    """Return the dashboard's word for where a rollout is."""
+    """Return the dashboard's word for where a rollout is; without a verdict, e.g. when cancelled, it ends in error."""
     match rollout.state:
         case JobState.QUEUED:
             return PENDING
         case JobState.RUNNING:
             is_beginning = rollout.phase in (RolloutPhase.WAITING, RolloutPhase.PROVISIONING)
             return PROVISIONING if is_beginning else RUNNING
-        case JobState.SUCCEEDED:
-            return COMPLETED
-        case JobState.CANCELLED:
-            return CANCELLED
-    return FAILED
-
-
-def outcome_of(rollout: Rollout) -> str | None:
-    """Return success, failed or error, as the later version of the dashboard has it; None while it is not over."""
-    if not rollout.is_over:
-        return None
     if rollout.outcome == RolloutOutcome.SOLVED:
-        return "success"
-    return "failed" if rollout.outcome else "error"
+        return SUCCESS
+    return FAILED if rollout.outcome else ERROR

@@ -21,11 +21,10 @@ from core.models import Environment, Package, Task, TaskFile, TaskSplit, User
 from core.people.audit_log import Operator, audit_record
 from core.people.rights import may
 from core.rollouts.acceptance import acceptance_begin
-from core.rollouts.permissions import answers_visible, check_may_ask, task_visible
+from core.rollouts.permissions import ORGANISING, answers_visible, check_may_ask, task_visible
 from core.rollouts.reading import newest_package, rules_of
+from core.rollouts.sets import task_set_begin
 
-ORGANISING = "core.change_task"
-"""The right to write and revise the tasks of the organisers, and to put tasks on a board."""
 MOST_NEAR_LOOKED_AT = 2_000
 """Tasks of a file among which those that are nearly the same are looked for: 5,000 would take two seconds."""
 
@@ -110,7 +109,10 @@ def tasks_write(
     written += [_row(file, namespace, task, number) for task, number in plan.revised]
     # The old ones first: a constraint allows only one current revision.
     environment.tasks.filter(pk__in=[current[task.key].pk for task, _ in plan.revised]).update(is_current=False)
-    return Uploaded(file, tuple(Task.objects.bulk_create(written)))
+    made = tuple(Task.objects.bulk_create(written))
+    if is_organiser:
+        task_set_begin(environment=environment, by=owner)
+    return Uploaded(file, made)
 
 
 def _read(environment: Environment, data: bytes) -> FileRead:

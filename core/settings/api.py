@@ -5,6 +5,8 @@ from typing import Any
 from core.settings.base import SITE_NAME, env
 
 ANONYMOUS_SUBMISSIONS = env.flag("ANONYMOUS_SUBMISSIONS", False)
+# Origins whose pages may call the API with a token, such as https://board.example.org; * for all.
+CORS_ORIGINS = env.words("CORS_ORIGINS")
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "web.api.authentication.TokenAuthentication",
@@ -17,7 +19,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_THROTTLE_CLASSES": ["web.site.throttling.StrangerThrottle", "web.site.throttling.AccountThrottle"],
     "DEFAULT_THROTTLE_RATES": env.pairs(
         "RATES",
-        "stranger=120/minute,account=1200/minute,login=10/minute,login_account=100/hour,login_day=300/day,"
+        "stranger=120/minute,account=1200/minute,poll=600/minute,bad_token=120/minute,login=10/minute,login_account=100/hour,login_day=300/day,"
         "upload=60/hour,environment=20/day,validate=30/minute,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,"
         "replay_file=60/minute,results=30/minute,data_set=20/hour,executor=1200/minute",
         str,

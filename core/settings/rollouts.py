@@ -3,7 +3,7 @@
 from typing import Any
 
 from core.settings.base import env
-from core.settings.model_keys import model_keys
+from core.settings.model_keys import ModelKey, model_keys
 from core.settings.variables import whole_number, words
 
 # Who may ask for rollouts: no one (false), organisers, or everyone with an account. Organisers upload the packages.
@@ -23,3 +23,7 @@ BROWSER_IMAGE: str = _OPTIONS["browser_image"]
 APP_IMAGES: list[str] = _OPTIONS["images"]
 # Keys of language models by the name that a model's row has; a secret, so a file may hold them.
 MODEL_KEYS = model_keys(env.secret("MODEL_KEYS"))
+# The variable of the older dashboard. With it, workers of rollouts make a row for its model, the first one to choose.
+GEMINI_KEY_NAME = "GEMINI_API_KEY"
+if _key := env.secret(GEMINI_KEY_NAME):
+    MODEL_KEYS[GEMINI_KEY_NAME] = ModelKey("generativelanguage.googleapis.com", _key)

@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "web.site.observing.Observed",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "web.api.cors.OtherOrigins",
     "web.site.kept.KeptAnswers",
     "web.site.middleware.SitePages",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -73,6 +74,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "web.site.limits.RateLimits",
+    "web.api.tags.Tagged",
     "axes.middleware.AxesMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]

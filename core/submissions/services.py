@@ -279,6 +279,7 @@ def _again(submission: Submission, tell: Callable[[str], None]) -> Submission:
     # The lock orders this and a simultaneous disabling by an organiser.
     agent = agent_lock(submission.agent_id)
     submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
+    submission.is_repeat = True
     job = decisive_job(submission)
     failed = job is not None and job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
     if not failed or (agent.is_disabled and not agent.is_quarantined):

@@ -97,7 +97,9 @@ def _tasks(environments: list[Environment]) -> dict[int, int]:
     """By application: how many tasks everyone sees. One query, none without any."""
     if not environments:
         return {}
-    rows = Task.objects.filter(environment__in=environments, is_current=True).exclude(split=TaskSplit.HIDDEN)
+    rows = Task.objects.filter(environment__in=environments, is_current=True, archived_at=None).exclude(
+        split=TaskSplit.HIDDEN
+    )
     return dict(rows.order_by().values_list("environment").annotate(Count("pk")))
 
 

@@ -186,6 +186,14 @@ REFUSED: dict[str, tuple[grpc.StatusCode, dict[str, Any]]] = {
 }
 
 
+FIELDS = {
+    **dict.fromkeys(("no id", "a long id"), "match_id"),
+    **dict.fromkeys(("one agent", "addresses of code", "foreign images", "unknown versions"), "agents"),
+    "an unknown environment": "environment",
+    "too long": "timeout_sec",
+}
+
+
 def test_with_which_status_a_request_is_refused(world: World, settings: Settings) -> None:
     alice, charlie = token_of(world.cast.alice), token_of(world.cast.charlie)
     factories.rating(world.mine, 1500, rank=2, worst_rank=2)
@@ -198,6 +206,8 @@ def test_with_which_status_a_request_is_refused(world: World, settings: Settings
             for case, (code, changes) in REFUSED.items():
                 status = await refused(play(match(world, **changes), metadata=alice))
                 assert (case, status.code()) == (case, code)
+                # Clients that read no status details find the field in the words.
+                assert str(status.details()).split(":")[0].split("[")[0].split(".")[0] == FIELDS[case]
             others = await refused(play(match(world), metadata=charlie))
             assert others.code() is Code.PERMISSION_DENIED
             await world.database.ask(mine.update, deleted_at=factories.NOON)
@@ -285,7 +295,10 @@ def test_health_is_for_everybody_and_names_the_matches_that_are_played(world: Wo
             assert (before.healthy, before.version, before.active_matches) == (False, arena_version(), 0)
             await world.database.ask(work)
             now = await ask(old.HealthCheckRequest())
-            assert (now.healthy, now.active_matches) == (True, 1)
+            assert (now.healthy, now.active_matches, now.queued_matches) == (True, 1, 0)
+            await world.database.ask(factories.moved, Duel.objects.all(), JobState.QUEUED)
+            later = await ask(old.HealthCheckRequest())
+            assert (later.active_matches, later.queued_matches) == (0, 1)
 
     run(main())
 

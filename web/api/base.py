@@ -11,13 +11,16 @@ from django.db.models import Model, QuerySet
 from django.http import Http404
 from rest_framework import generics
 from rest_framework.exceptions import NotAuthenticated, ValidationError
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
+from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from core.errors import QuotaExceeded, Refused
 from core.models import User
 from web.site.requests import account_of
+from web.site.throttling import PollThrottle
 
 Row = TypeVar("Row", bound=Model)
 
@@ -50,6 +53,14 @@ class Acting(APIView):
         if account is None:
             raise NotAuthenticated
         return account
+
+
+class Polled(APIView):
+    """Shows what programs wait for: reading it counts towards a limit of its own, and towards no other."""
+
+    def get_throttles(self) -> list[BaseThrottle]:
+        """Return the limits that a request counts towards."""
+        return [PollThrottle()] if self.request.method in SAFE_METHODS else super().get_throttles()
 
 
 def one(rows: QuerySet[Row], **condition: Any) -> Row:

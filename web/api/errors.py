@@ -8,7 +8,15 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooMa
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import status
-from rest_framework.exceptions import APIException, NotAuthenticated, NotFound, ParseError, PermissionDenied
+from rest_framework.exceptions import (
+    APIException,
+    ErrorDetail,
+    NotAuthenticated,
+    NotFound,
+    ParseError,
+    PermissionDenied,
+    Throttled,
+)
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -17,6 +25,7 @@ from core.errors import QuotaExceeded, Refused
 from core.tournaments.results import Withheld
 from web.api.authentication import HOW_TO_GET_ONE
 from web.api.parsers import TOO_LARGE
+from web.site.throttling import Throttle
 
 NOTHING_HERE = "This address does not exist. /api/docs lists every address."
 
@@ -59,6 +68,8 @@ def to_response(error: Exception, context: dict[str, Any]) -> Response | None:
         case NotAuthenticated():
             # The original exception is kept because the view has put the WWW-Authenticate header into it.
             error.detail = type(error.detail)(HOW_TO_GET_ONE) if isinstance(error.detail, str) else error.detail
+        case Throttled() if (limit := Throttle.refused(context["request"]._request)) is not None:
+            error.detail = {"detail": ErrorDetail(limit.refusal()), "code": ErrorDetail("too_many_requests")}
         case Withheld():
             error = PermissionDenied(str(error))
         case NotPlayed():

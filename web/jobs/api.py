@@ -28,7 +28,7 @@ from core.submissions.cancels import PHASES, phase_cancel
 from core.submissions.player_logs import job_player_log_visible, player_log_read
 from core.submissions.visibility import job_error_shown, job_log_visible, jobs_visible, submission_of
 from core.tournaments.results import duel_check, withheld_from
-from web.api.base import Acting, Listed, Shown, checked, one, refusals
+from web.api.base import Acting, Listed, Polled, Shown, checked, one, refusals
 from web.api.fields import PRIVATE, JobFields
 from web.api.replays import WITHHELD
 from web.site.requests import viewer_of
@@ -135,7 +135,7 @@ class JobList(OfKind, Listed[Job]):
 
 
 @extend_schema(parameters=[KIND], responses={200: JobFullAnswer, 403: WITHHELD})
-class JobShown(OfKind, Shown[Job]):
+class JobShown(Polled, OfKind, Shown[Job]):
     """One job."""
 
     tag = "jobs"

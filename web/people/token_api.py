@@ -10,6 +10,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,6 +23,7 @@ from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
 from core.people.tokens import MAX_DAYS, USUAL_DAYS, token_create, token_revoke
 from web.api.base import Acting, checked, refusals
+from web.api.parsers import BoundedFormParser, BoundedJSONParser
 from web.site.logins import login_succeeded
 from web.site.throttling import AccountThrottle, LoginAccountThrottle, LoginDayThrottle, LoginThrottle, StrangerThrottle
 
@@ -73,6 +75,7 @@ class TokenList(Acting):
     """Your tokens."""
 
     tag = "tokens"
+    parser_classes = [BoundedJSONParser, BoundedFormParser, MultiPartParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, LoginThrottle, LoginDayThrottle, LoginAccountThrottle]
 
     @extend_schema(responses=TokenAnswer(many=True))

@@ -1,4 +1,4 @@
-"""The native API of applications: packages, tasks, models and boards."""
+"""The native API of applications: packages, tasks, models and analytics."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ from core.models import AuditEntry, Environment, LanguageModel, Package, Task, T
 from core.people.audit_log import operator_of
 from core.people.rights import may
 from core.rollouts.acceptance import acceptance_ask
-from core.rollouts.board import TaskBoardRow, board
 from core.rollouts.figures import analytics
 from core.rollouts.packages import package_upload
 from core.rollouts.permissions import answers_visible, models_for
 from core.rollouts.selectors import TaskFilter, application_list, tasks_current, tasks_filtered
 from core.rollouts.tasks import tasks_upload
 from web.api.base import Acting, Listed, checked, one, refusals
-from web.api.fields import Version
 from web.api.parsers import BoundedFormParser
 from web.api.schema import OBJECTS
-from web.rollouts.batch_api import LONGEST_NAME, FigureAnswer
+from web.rollouts.batch_api import LONGEST_NAME
 from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 
@@ -118,6 +116,7 @@ class TaskAnswer(serializers.Serializer[Any]):
         help_text=f"All keys of the file with answer, checks and oracle; {UNSEEN}."
     )
     created_at = serializers.DateTimeField()
+    archived_at = serializers.DateTimeField(allow_null=True)
 
     def get_fingerprint(self, row: Task) -> str | None:
         return row.fingerprint if self._sees_answers(row) else None
@@ -142,6 +141,7 @@ class TaskQuery(serializers.Serializer[Any]):
     acceptance = serializers.ChoiceField(choices=("ACCEPTED", "REFUSED"), required=False, default="")
     duplicates = serializers.BooleanField(required=False, default=False)
     often = serializers.ChoiceField(choices=("always", "sometimes", "never"), required=False, default="")
+    archived = serializers.BooleanField(required=False, default=False)
 
 
 class NativeTaskUpload(serializers.Serializer[Any]):
@@ -176,7 +176,8 @@ class TaskList(Acting, Listed[Task]):
         query.is_valid(raise_exception=True)
         wanted: dict[str, Any] = dict(query.validated_data)
         slug = wanted.pop("environment")
-        rows = tasks_filtered(tasks_current(viewer_of(self.request)), TaskFilter(**wanted))
+        seen = tasks_current(viewer_of(self.request), archived=wanted["archived"])
+        rows = tasks_filtered(seen, TaskFilter(**wanted))
         return rows.filter(environment__slug=slug) if slug else rows
 
     @extend_schema(parameters=[TaskQuery])
@@ -233,37 +234,6 @@ class ModelList(Listed[LanguageModel]):
 
     def get_queryset(self) -> QuerySet[LanguageModel]:
         return models_for(viewer_of(self.request))
-
-
-class TaskBoardRowAnswer(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(allow_null=True, help_text="null until every task has an attempt.")
-    submission = Version()
-    success = FigureAnswer(help_text="Mean success rate over tasks, with its 95% interval.")
-    all_of_3 = FigureAnswer(help_text="pass^3.")
-    cost_per_solved = serializers.SerializerMethodField()
-    median_steps = serializers.SerializerMethodField()
-    attempted = serializers.IntegerField()
-    open_count = serializers.IntegerField()
-
-    def get_cost_per_solved(self, row: TaskBoardRow) -> float | None:
-        return row.summary.cost_per_solved
-
-    def get_median_steps(self, row: TaskBoardRow) -> float | None:
-        return row.summary.median_steps
-
-
-@extend_schema(parameters=[OpenApiParameter("slug", OpenApiTypes.STR, OpenApiParameter.PATH)])
-class ApplicationBoard(APIView):
-    """The board of an application: agents by the tasks that they solve."""
-
-    tag = "rollouts"
-
-    @extend_schema(responses=OpenApiTypes.OBJECT)
-    def get(self, request: Request, slug: str) -> Response:
-        """Show the board."""
-        found = board(one(Environment.objects.filter(kind="APP"), slug=slug))
-        rows = TaskBoardRowAnswer(found.rows, many=True).data
-        return Response({"task_count": found.task_count, "hidden_count": found.hidden_count, "rows": rows})
 
 
 @extend_schema(parameters=[OpenApiParameter("slug", OpenApiTypes.STR, OpenApiParameter.PATH)])

@@ -24,7 +24,7 @@ from core.rollouts.exports import batch_trajectories
 from core.rollouts.figures import batch_figures
 from core.rollouts.permissions import may_change_batch
 from core.rollouts.selectors import batch_phases, batch_rollouts, batch_rows, tasks_current, tasks_named
-from web.api.base import Acting, Listed, Shown, checked, one, refusals
+from web.api.base import Acting, Listed, Polled, Shown, checked, one, refusals
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
 from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, ResultsThrottle, StrangerThrottle
@@ -159,7 +159,7 @@ class BatchList(Acting, Listed[Batch]):
         return Response(BatchAnswer(batch_rows(account).get(pk=batch.pk)).data, status=201)
 
 
-class BatchShown(Shown[Batch]):
+class BatchShown(Polled, Shown[Batch]):
     """One batch with its figures."""
 
     tag = "rollouts"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
@@ -17,32 +18,37 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
+from core.addresses import client_address, is_loopback
 from core.errors import QuotaExceeded, Refused
-from core.models import AuditEntry, Batch, BatchPurpose, Environment, Rollout, RolloutOutcome, Task, User
+from core.models import AuditEntry, Batch, BatchPurpose, Environment, Rollout, Task, User
 from core.people.acting import acting
 from core.people.audit_log import operator_of
+from core.people.services import anonymous_ensure
 from core.rollouts.batches import Options, batch_create, batch_hide, rollout_hide
 from core.rollouts.choosing import agent_chosen, slug_in
 from core.rollouts.permissions import may_change_batch
 from core.rollouts.selectors import application_list, batch_rows, of_name, rollout_rows, task_get, tasks_current
 from core.rollouts.statuses import (
     COMPLETED,
+    ERROR,
     FAILED,
     PENDING,
     PROVISIONING,
     RUNNING,
     STATUSES,
+    SUCCESS,
     status_filter,
 )
 from core.rollouts.storable import storable_text
 from core.rollouts.tasks import tasks_upload
-from web.api.base import Acting, checked
+from web.api.base import Acting, Polled, checked
 from web.api.parsers import BoundedFormParser, BoundedJSONParser
 from web.api.schema import OBJECTS
 from web.rollouts.batch_api import LONGEST_NAME
 from web.rollouts.dashboard_rows import job_shown, rollout_shown, task_shown
-from web.site.requests import viewer_of, whole_number
+from web.site.requests import account_of, viewer_of, whole_number
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+from web.site.uploads import allow_strangers
 
 NO_TASK, NO_ROLLOUT, NO_JOB = "Task not found", "Rollout not found", "Job not found"
 NOT_A_LIST, NOT_JSON = "JSON must be an array of tasks", "Invalid JSON file"
@@ -65,13 +71,28 @@ class NewRollouts(serializers.Serializer[Any]):
         max_length=200,
         required=False,
         allow_blank=True,
+        allow_null=True,
         help_text="A language model of this arena; or agent:NAME for the newest version of your agent, oracle, or "
         "nothing.",
     )
-    attempts = serializers.IntegerField(default=1, min_value=1, max_value=50)
+    attempts = serializers.IntegerField(default=1, max_value=50, allow_null=True, help_text="0 and null count as 1.")
 
 
-class TasksUpload(Acting):
+class Dashboard(Acting):
+    """A view of the older dashboard; on one's own machine it needs no token, as the dashboard had none."""
+
+    def account(self, request: Request) -> User:
+        """Return the account of the request; in a demo the anonymous one for programs of this machine."""
+        is_own = settings.DEBUG and settings.ANONYMOUS_SUBMISSIONS and is_loopback(client_address(request.META))
+        # A page of another site that is open in a browser could send forms to this machine.
+        is_program = "Origin" not in request.headers or request.headers["Origin"] in settings.CORS_ORIGINS
+        if account_of(request) is None and is_own and is_program:
+            allow_strangers(request._request)
+            return anonymous_ensure()
+        return super().account(request)
+
+
+class TasksUpload(Dashboard):
     """Upload tasks. Tasks that are known are revised; tasks that are wrong are skipped, with reasons."""
 
     tag = "rollouts"
@@ -135,7 +156,7 @@ class TaskJobs(TaskShown):
         return Response([job_shown(row, task) for row in rows])
 
 
-class Rollouts(Acting):
+class Rollouts(Polled, Dashboard):
     """Rollouts: GET lists them, newest first, and POST lets an agent work at a task."""
 
     tag = "rollouts"
@@ -168,8 +189,8 @@ class Rollouts(Acting):
                 owner=account,
                 environment=task.environment,
                 tasks=[task],
-                agent=agent_chosen(owner=account, environment=task.environment, word=sent.get("model", "")),
-                options=Options(attempts=sent["attempts"]),
+                agent=agent_chosen(owner=account, environment=task.environment, word=sent.get("model") or ""),
+                options=Options(attempts=max(1, sent["attempts"] or 1)),
             )
         except QuotaExceeded:
             raise
@@ -180,7 +201,7 @@ class Rollouts(Acting):
 
 
 @extend_schema(parameters=[OpenApiParameter("public_id", OpenApiTypes.STR, OpenApiParameter.PATH)])
-class DashboardRollout(Acting):
+class DashboardRollout(Polled, Dashboard):
     """One rollout. DELETE cancels it if it is not over, and takes it out of all lists."""
 
     tag = "rollouts"
@@ -204,7 +225,7 @@ class DashboardRollout(Acting):
 
 
 @extend_schema(parameters=[OpenApiParameter("public_id", OpenApiTypes.STR, OpenApiParameter.PATH)])
-class DashboardJob(Acting):
+class DashboardJob(Polled, Dashboard):
     """One batch with its rollouts. DELETE cancels what is not over, and takes all of it out of the lists."""
 
     tag = "rollouts"
@@ -247,27 +268,26 @@ class ComputeStats(APIView):
         viewer = viewer_of(request)
         rows = _asked(_filtered(rollout_rows(viewer), request))
         counted = {name: Count("pk", filter=status_filter(name)) for name in STATUSES}
-        counts = rows.order_by().aggregate(total=Count("pk"), solved=Count("pk", filter=_SOLVED), **counted)
+        counts = rows.order_by().aggregate(total=Count("pk"), **counted)
 
-        def listed(condition: Q, most: int) -> list[dict[str, Any]]:
-            return [rollout_shown(row, viewer) for row in rows.filter(condition)[:most]]
+        def listed(condition: Q, most: int, *order: str) -> list[dict[str, Any]]:
+            return [rollout_shown(row, viewer) for row in rows.filter(condition).order_by(*order, "-pk")[:most]]
 
         busy = status_filter(PROVISIONING) | status_filter(RUNNING)
+        failed = status_filter(FAILED) | status_filter(ERROR)
         return Response(
             {
-                "total": counts["total"],
-                **{name: counts[name] for name in (PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED)},
-                "success_count": counts["solved"],
+                "total_rollouts": counts["total"],
+                **{name: counts[name] for name in (PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED, ERROR)},
+                "success_count": counts[SUCCESS],
                 "in_progress_rollouts": listed(busy, MOST_SHOWN),
                 "pending_rollouts": listed(status_filter(PENDING), MOST_SHOWN),
-                "recent_completed": listed(status_filter(COMPLETED), MOST_RECENT),
-                "recent_failed": listed(status_filter(FAILED), MOST_RECENT),
+                # Successes only, as the dashboard has it.
+                "recent_completed_rollouts": listed(status_filter(SUCCESS), MOST_RECENT, "-ended_at"),
+                "recent_failed_rollouts": listed(failed, MOST_RECENT, "-ended_at"),
                 "all_rollouts": listed(Q(), MOST_SHOWN),
             }
         )
-
-
-_SOLVED = Q(outcome=RolloutOutcome.SOLVED)
 
 
 def _application(slug: str, data: bytes) -> Environment:

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.models import Batch, JobFault, Rollout, RolloutOutcome, Task
 from core.rollouts.permissions import answers_visible, expected_visible, work_visible
-from core.rollouts.statuses import outcome_of, status_of
+from core.rollouts.statuses import status_of
 
 
 def task_shown(row: Task, viewer: Any) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def task_shown(row: Task, viewer: Any) -> dict[str, Any]:
     return {
         "id": row.name,
         "task": row.instruction,
-        "answer": row.definition.get("answer") if answers_visible(row, viewer) else None,
+        "answer": _text(row.definition.get("answer")) if answers_visible(row, viewer) else None,
         "created_at": row.created_at,
         "environment": row.environment.slug,
         "revision": row.revision,
@@ -37,7 +37,7 @@ def job_shown(batch: Batch, task: Task | None) -> dict[str, Any]:
         "attempts": batch.attempts,
         "created_at": batch.created_at,
         "rollout_count": counts.rollout_count,
-        "completed_count": counts.judged_count,
+        "completed_count": counts.over_count,
         "success_count": counts.solved_count,
         "running_count": counts.running_count,
     }
@@ -53,10 +53,9 @@ def rollout_shown(row: Rollout, viewer: Any) -> dict[str, Any]:
         "job_id": str(row.batch.public_id),
         "model": row.batch.agent_name,
         "status": status_of(row),
-        "outcome": outcome_of(row),
-        "result": _result(row) if is_seen else None,
-        # The dashboard kept the answer as text, and its clients parse it.
-        "parsed_json": _result(row) if is_seen else None,
+        "result": _text(row.answer) if is_seen and row.has_answer else None,
+        # As text, which clients parse; an answer that is no JSON was not parsed.
+        "parsed_json": _text(row.answer) if is_seen and row.has_answer and not isinstance(row.answer, str) else None,
         "success": row.is_solved if row.outcome and row.outcome != RolloutOutcome.UNJUDGED else None,
         "error": _error(row, viewer),
         "log_path": f"{base}/export/?form=dashboard" if is_seen and row.steps else None,
@@ -73,5 +72,6 @@ def _error(row: Rollout, viewer: Any) -> str | None:
     return (row.verdict_sentence if is_verdict else row.public_error) or None
 
 
-def _result(row: Rollout) -> str | None:
-    return json.dumps(row.answer, ensure_ascii=False) if row.has_answer else None
+def _text(value: Any) -> str | None:
+    """Return an answer as the dashboard has it: a text as it is, everything else as JSON, and None for null."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)

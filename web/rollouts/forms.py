@@ -6,14 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
-from core.models import Acceptance, Environment, Submission, TaskSplit, User
+from core.models import Acceptance, Environment, Submission, Task, TaskSplit, User
 from core.people.rights import may
 from core.rollouts.batches import MOST_ATTEMPTS, MOST_PROMPT, Options
 from core.rollouts.choosing import AGENT, NOTHING, ORACLE
 from core.rollouts.permissions import OTHERS, models_for
 from core.rollouts.selectors import TaskFilter
+from core.rollouts.sets import ranking_tasks, task_set_get, tasks_that_may_rank
 
 ANY = ("", "any")
 DIFFICULTIES = (ANY, ("easy", "easy"), ("medium", "medium"), ("hard", "hard"))
@@ -44,6 +46,7 @@ class TaskFilterForm(forms.Form):
     often = forms.ChoiceField(required=False, choices=OFTEN, label="Solved")
     acceptance = forms.ChoiceField(required=False, choices=(ANY, *Acceptance.choices[1:]), label="Tested")
     duplicates = forms.BooleanField(required=False, label="Only duplicates of others")
+    archived = forms.BooleanField(required=False, label="Only archived ones")
 
     def __init__(self, *args: Any, tags: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -57,6 +60,27 @@ class TaskFilterForm(forms.Form):
         """The filter, without values that are wrong."""
         self.full_clean()
         return TaskFilter(**{name: value for name, value in self.cleaned_data.items() if value})
+
+
+class TaskSetForm(forms.Form):
+    """The choice of the tasks that rank agents."""
+
+    board = forms.TypedMultipleChoiceField(
+        coerce=int, label="Tasks that rank agents", widget=forms.CheckboxSelectMultiple, required=False
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, environment: Environment) -> None:
+        self.rows = {task.pk: task for task in tasks_that_may_rank(environment)}
+        chosen = {task.pk for task in ranking_tasks(task_set_get(environment))}
+        super().__init__(data, initial={"board": [pk for pk in self.rows if pk in chosen]})
+        field = self.fields["board"]
+        assert isinstance(field, forms.TypedMultipleChoiceField)
+        field.choices = [(pk, f"{task}, {task.get_split_display()}") for pk, task in self.rows.items()]
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks that were chosen."""
+        return [self.rows[pk] for pk in self.cleaned_data["board"]]
 
 
 class BatchForm(forms.Form):

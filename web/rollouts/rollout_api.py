@@ -24,7 +24,7 @@ from core.rollouts.batches import rollout_cancel
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import atif_trajectory, dashboard_log, may_have_step, steps_of
 from core.rollouts.selectors import checks_shown, of_name, rollout_get, rollout_rows, verdicts_of
-from web.api.base import Acting, Listed
+from web.api.base import Acting, Listed, Polled
 from web.api.fields import JobFields, Version
 from web.api.schema import OBJECTS
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
@@ -146,7 +146,7 @@ class RolloutsExport(RolloutList):
 
 
 @extend_schema(parameters=[PATH])
-class RolloutShown(Acting):
+class RolloutShown(Polled, Acting):
     """One rollout. DELETE cancels it if it is not over."""
 
     tag = "rollouts"

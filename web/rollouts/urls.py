@@ -6,7 +6,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from web.api.routing import both, native
-from web.rollouts import api, batch_api, compatible_api, rollout_api
+from web.rollouts import api, batch_api, board_api, compatible_api, rollout_api
 from web.rollouts import batch_views as batches
 from web.rollouts import rollout_views as rollouts
 from web.rollouts import views as applications
@@ -39,7 +39,8 @@ routes = [
     *both("api/jobs/<str:public_id>", compatible_api.DashboardJob, "dashboard_job"),
     *both("api/compute/stats", compatible_api.ComputeStats, "dashboard_stats"),
     *native("applications/", api.ApplicationList, "applications"),
-    *native("applications/<slug:slug>/board/", api.ApplicationBoard, "application_board"),
+    *native("applications/<slug:slug>/board/", board_api.ApplicationBoard, "application_board"),
+    *native("applications/<slug:slug>/tasks/<str:key>/", board_api.ApplicationTask, "application_task"),
     *native("applications/<slug:slug>/analytics/", api.ApplicationAnalytics, "application_analytics"),
     *native("packages/", api.PackageList, "packages"),
     *native("tasks/", api.TaskList, "tasks"),

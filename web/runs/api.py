@@ -22,7 +22,7 @@ from core.duels.runs import run_cancel, run_start
 from core.duels.selectors import file_get, records_shown
 from core.models import Duel, Run
 from core.submissions.selectors import agent_source_visible
-from web.api.base import Acting, Listed, Shown, checked, one, refusals
+from web.api.base import Acting, Listed, Polled, Shown, checked, one, refusals
 from web.api.fields import JOB_STATES
 from web.site.files import ZIP, attachment
 from web.site.throttling import AccountThrottle, ResultsThrottle, StrangerThrottle
@@ -133,7 +133,7 @@ class Own(Acting):
         return run_rows(self.account(self.request))
 
 
-class RunList(Own, Listed[Run]):
+class RunList(Polled, Own, Listed[Run]):
     """Your runs, newest first, without their results."""
 
     serializer_class = RunLine
@@ -154,7 +154,7 @@ class RunList(Own, Listed[Run]):
         return Response(RunAnswer(run_rows(account).get(pk=run.pk)).data, status=201 if is_new else 200)
 
 
-class RunShown(Own, Shown[Run]):
+class RunShown(Polled, Own, Shown[Run]):
     """One of your runs, with its result once it has been played."""
 
     serializer_class = RunAnswer

@@ -81,4 +81,5 @@ def robots(request: HttpRequest) -> HttpResponse:
     own = ("account_login", "account_signup", "web:inbox", "web:profile", "web:organise")
     closed = [reverse(name) for name in own]
     lines = ["User-agent: *", *(f"Disallow: {path}" for path in (*closed, reverse("admin:index"), "/api/", "/*/logs/"))]
+    lines.append(f"Sitemap: {request.build_absolute_uri(reverse('web:sitemap'))}")
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from core.errors import QuotaExceeded, Refused
-from web.site.numbers import duration
 from web.site.throttling import (
     AccountThrottle,
     BoardThrottle,
@@ -142,8 +141,8 @@ class RateLimits:
             throttle = kind()
             if not throttle.allow(request):
                 seconds = throttle.seconds_left()
-                sentence = f"{throttle.sentence} Please try again in {duration(seconds)}."
-                return too_many(request, TooMany(sentence, code="too_many_requests", retry_after_seconds=seconds))
+                refusal = TooMany(throttle.refusal(), code="too_many_requests", retry_after_seconds=seconds)
+                return too_many(request, refusal)
         return None
 
 

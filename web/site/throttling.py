@@ -10,6 +10,7 @@ import logging
 import math
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from django.http import HttpRequest
@@ -19,6 +20,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from core.cache.answers import count_key
 from core.people.logins import BY_ACCOUNT
 from web.site.logins import is_known_here, is_locked_here, typed_account, waiting_account
+from web.site.numbers import duration
 from web.site.requests import SEATED, account_of, client_network
 
 if TYPE_CHECKING:
@@ -37,6 +39,9 @@ class RateLeft(NamedTuple):
     limit: int
     remaining: int
     resets_at: int
+
+
+PERIODS = {1: "a second", 60: "a minute", 3_600: "an hour", 86_400: "a day"}
 
 
 class Throttle(SimpleRateThrottle):
@@ -58,8 +63,10 @@ class Throttle(SimpleRateThrottle):
         """Count a request; return False if it is one too many."""
         if self.rate is None or (self.counts is not None and request.method not in self.counts):
             return True
+        plain: Any = request._request if isinstance(request, Request) else request
         who = type(self).named(request)
-        if who is None:
+        # What another limit has refused counts towards no further one.
+        if who is None or Throttle.refused(plain) is not None:
             return True
         assert self.num_requests is not None
         assert self.duration is not None
@@ -79,8 +86,17 @@ class Throttle(SimpleRateThrottle):
             # Once in a period, or a flood of requests would be one of lines; and without an e-mail address.
             shown = who if who.startswith(("address ", "account ")) else who.partition(" ")[0]
             logger.warning("limit.reached", extra={"rate": self.scope, "sender": shown, "limit": self.rate})
-        self._tell(request, RateLeft(self.num_requests, max(0, self.num_requests - count), math.ceil(self.ends_at)))
-        return count <= self.num_requests
+        self._tell(plain, RateLeft(self.num_requests, max(0, self.num_requests - count), math.ceil(self.ends_at)))
+        counted = plain.__dict__.setdefault("rates_counted", [])
+        if count <= self.num_requests:
+            counted.append(key)
+            return True
+        plain.rate_refused = self
+        for other in counted:
+            # One may have ended meanwhile.
+            with suppress(ValueError):
+                self.cache.decr(other)
+        return False
 
     def wait(self) -> float:
         return self.seconds_left()
@@ -88,6 +104,17 @@ class Throttle(SimpleRateThrottle):
     def seconds_left(self) -> int:
         """Return the seconds until the next request may pass, after a refusal."""
         return max(1, math.ceil(self.ends_at - self.now))
+
+    def refusal(self) -> str:
+        """Return a sentence that says which limit is reached, and when to try again."""
+        period = PERIODS.get(self.duration or 0, f"{self.duration} seconds")
+        again = f"Please try again in {duration(self.seconds_left())}."
+        return f"{self.sentence} {again} The limit “{self.scope}” is {self.num_requests} in {period}."
+
+    @staticmethod
+    def refused(request: HttpRequest) -> Throttle | None:
+        """Return the limit by which a request was refused."""
+        return getattr(request, "rate_refused", None)
 
     def key_of(self, who: str) -> str:
         return count_key(str(self.scope), who)
@@ -98,8 +125,7 @@ class Throttle(SimpleRateThrottle):
         return getattr(request, "rate_allowance", None)
 
     @staticmethod
-    def _tell(request: AnyRequest, allowance: RateLeft) -> None:
-        plain: Any = request._request if isinstance(request, Request) else request
+    def _tell(plain: Any, allowance: RateLeft) -> None:
         known = getattr(plain, "rate_allowance", None)
         if known is None or allowance.remaining < known.remaining:
             plain.rate_allowance = allowance
@@ -175,8 +201,10 @@ PASSWORDS = "There were too many password attempts from your address."
 ON_ACCOUNT = "There were too many password attempts for this account, from many addresses."
 # fmt: off
 StrangerThrottle = limit("stranger", by_stranger, ALL, TOO_MANY)
-BadTokenThrottle = limit("stranger", by_address, ALL, TOO_MANY)
+BadTokenThrottle = limit("bad_token", by_address, ALL, "You have sent too many requests with a wrong token.")
 AccountThrottle = limit("account", by_account, ALL, TOO_MANY)
+# Programs ask again and again how a submission, a run or a rollout stands.
+PollThrottle = limit("poll", by_sender, ALL, "You have asked too often how things stand.")
 UploadThrottle = limit("upload", by_sender, POST, "You have uploaded too often.")
 # Each starts a trial of the environment.
 EnvironmentThrottle = limit("environment", by_sender, ALL, "You have named too many environments that are new here.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web.site import home
+from web.site import home, sitemap
 
 AGENT = "environments/<slug:slug>/agents/<str:name>/"
 EDITION = "environments/<slug:slug>/editions/<int:edition>/"
@@ -13,4 +13,5 @@ pages = [
     path("", home.home, name="home"),
     path("favicon.ico", home.icon, name="icon"),
     path("robots.txt", home.robots, name="robots"),
+    path("sitemap.xml", sitemap.sitemap, name="sitemap"),
 ]

@@ -51,6 +51,10 @@ class AgentAnswer(serializers.Serializer[Any]):
         help_text="Whether the owner has hidden the agent: it joins nothing new and is in no list."
     )
     latest_number = serializers.IntegerField(allow_null=True, help_text="Number of the newest version.")
+    latest_submission = serializers.IntegerField(allow_null=True, help_text="Id of the newest version.")
+    active_submission = serializers.IntegerField(
+        allow_null=True, help_text="Id of the version that plays for the agent; null where none does."
+    )
     created_at = serializers.DateTimeField()
 
 
@@ -173,7 +177,11 @@ class AgentList(VisibleAgents, Listed[Agent], Uploading):
 
     @extend_schema(
         request={"multipart/form-data": AgentRequest},
-        responses={201: UploadAnswer, 409: OpenApiResponse(description=USED_UP)},
+        responses={
+            200: OpenApiResponse(UploadAnswer, description="The same files were sent before."),
+            201: UploadAnswer,
+            409: OpenApiResponse(description=USED_UP),
+        },
     )
     def post(self, request: Request) -> Response:
         """Create an agent and upload its first version. Sending the same again returns the same version, and a note."""
@@ -266,6 +274,7 @@ class AgentVersions(Uploading):
     @extend_schema(
         request={"multipart/form-data": UploadRequest},
         responses={
+            200: OpenApiResponse(UploadAnswer, description="The same files were sent before."),
             201: UploadAnswer,
             403: OpenApiResponse(description="The agent is not yours."),
             409: OpenApiResponse(description=USED_UP),

@@ -22,7 +22,7 @@ from core.models import JobFault, JobState, Promotion, PromotionState, Submissio
 from core.submissions.selectors import agent_source_visible
 from core.submissions.tries import versions_visible
 from core.submissions.visibility import error_shown
-from web.api.base import Acting, Listed, Shown, one
+from web.api.base import Acting, Listed, Polled, Shown, one
 from web.api.deleting import delete
 from web.api.fields import PRIVATE, AgentName
 from web.api.listing import RowFilter
@@ -168,7 +168,7 @@ class SubmissionList(Listed[Submission]):
         return versions_visible(submission_rows(), viewer_of(self.request))
 
 
-class SubmissionShown(Shown[Submission], Acting):
+class SubmissionShown(Polled, Shown[Submission], Acting):
     """One submission."""
 
     tag = "submissions"
@@ -205,6 +205,12 @@ class SubmissionArchive(APIView):
 
 
 def submission_uploaded(request: Request, submission: Submission, notes: list[str]) -> Response:
-    """Answer an upload with the submission as its owner sees it. notes: sentences for the uploader."""
+    """Answer an upload with the submission as its owner sees it. notes: sentences for the uploader.
+
+    The status is 200 for files that were sent before, and 201 for a new version.
+    """
     row = submission_rows().get(pk=submission.pk)
-    return Response(UploadAnswer(row, context={"request": request, "notes": notes}).data, status=201)
+    return Response(
+        UploadAnswer(row, context={"request": request, "notes": notes}).data,
+        status=200 if submission.is_repeat else 201,
+    )

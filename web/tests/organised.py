@@ -61,6 +61,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         rollout.batch,
         rollout.task,
         rollout.task.file,
+        rollout.task.environment.task_sets.get(),
         rollout.package,
         rollout.package.builds.get(),
         rollout.verdicts.get(),

@@ -32,6 +32,7 @@ TABLE = """
 GET    /                                                             200 200 200 200
 GET    /favicon.ico                                                  302 302 302 302
 GET    /robots.txt                                                   200 200 200 200
+GET    /sitemap.xml                                                  200 200 200 200
 GET    /create_account/                                             301 301 301 301
 GET    /user/ada/                                                   301 301 301 301
 GET    /environment/{slug}/                                         301 301 301 301
@@ -365,7 +366,7 @@ GET    /health/live                                                  200 200 200
 GET    /metrics                                                      403 403 403 403
 GET    /api/v1/                                                     200 200 200 200
 GET    /api/v1/tokens/                                               401 200 200 200
-POST   /api/v1/tokens/                                               415 415 415 415
+POST   /api/v1/tokens/                                               400 400 400 400
 GET    /api/v1/tokens/{token}/                                       405 405 405 405
 DELETE /api/v1/tokens/{token}/                                       401 204 404 404
 GET    /api/v1/accounts/                                            405 405 405 405
@@ -470,6 +471,10 @@ DELETE /api/jobs/{batch}                                            401 200 403 
 GET    /api/compute/stats                                           200 200 200 200
 GET    /api/v1/applications/                                        200 200 200 200
 GET    /api/v1/applications/desk/board/                             200 200 200 200
+POST   /api/v1/applications/desk/board/                             401 415 415 415
+GET    /api/v1/applications/desk/tasks/count/                       200 200 200 200
+PATCH  /api/v1/applications/desk/tasks/count/                       401 415 415 415
+DELETE /api/v1/applications/desk/tasks/count/                       401 400 400 400
 GET    /api/v1/applications/desk/analytics/                         200 200 200 200
 GET    /api/v1/packages/                                            200 200 200 200
 POST   /api/v1/packages/                                            401 400 400 400
@@ -554,6 +559,7 @@ core.sitting              200 403 200 403 403 403 200
 core.submission           200 403 200 403 403 403 200
 core.task                 200 403 200 403 403 403 200
 core.taskfile             200 403 200 403 403 403 200
+core.taskset              200 403 200 403 403 403 200
 core.tournament           200 403 200 403 403 403 200
 core.tournamentschedule   200 200 200 200 403 403 200
 core.user                 200 200 200 302 403 403 200

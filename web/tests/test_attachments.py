@@ -80,6 +80,7 @@ TEXTS = {
     "/api/v1/rollouts/{rollout}/events/",
     "/metrics",
     "/robots.txt",
+    "/sitemap.xml",
     "/kit/simple/",
     "/schemas/tasks.json",
     "/kit/simple/arena-kit/",

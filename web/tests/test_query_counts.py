@@ -26,8 +26,8 @@ MANY = 200
 ONE_ROW = {
     "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
-            "application_board", "application_analytics", "dashboard_task", "dashboard_task_jobs", "dashboard_rollout",
-            "dashboard_job"),
+            "application_board", "application_analytics", "application_task", "dashboard_task",
+            "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
     "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_plan",
              "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
             *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()
@@ -121,6 +121,7 @@ NOT_READ = {
         "environments",
         "icon",
         "robots",
+        "sitemap",
         "notice_choices",
         "account_export",
         "account_delete",

@@ -18,7 +18,8 @@ class Step:
 
     at_ms: since the rollout's start. error: what came of the action, as the agent is told. url, title,
     snapshot_sha256, picture: of the page that the agent saw before it acted; the last two name files in pages.zip.
-    target: a selector of the element, for a replay. requests: first and last number in the HAR, or empty.
+    target: a selector of the element, for a replay. sent: JSON of what the agent has sent; empty if that is `action`
+    itself, and not a call of another system or what was refused. requests: first and last number in the HAR, or empty.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Step:
     cost_micros: int = 0
     requests: tuple[int, ...] = ()
     target: Mapping[str, str] = field(default_factory=dict)
+    sent: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the step as a line of steps.jsonl."""
@@ -44,6 +46,7 @@ class Step:
             "error": self.error, "url": self.url, "title": self.title, "snapshot_sha256": self.snapshot_sha256,
             "picture": self.picture, "agent_ms": self.agent_ms, "act_ms": self.act_ms, "tokens": self.tokens,
             "cost_micros": self.cost_micros, "requests": list(self.requests), "target": dict(self.target),
+            "sent": self.sent,
         }  # fmt: skip
 
 

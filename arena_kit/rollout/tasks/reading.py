@@ -25,7 +25,6 @@ MOST_CHECKS = 50
 MOST_ACTIONS = 200
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
 _TAG = re.compile(r"[^\s,][^,\n]{0,39}\Z")
-_MEANT_AS_JSON = ("{", "[", '"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,8 @@ def _key(fields: Fields) -> str:
 def _answer(fields: Fields) -> Any:
     """Return the expected answer, or NOTHING.
 
-    As on the older dashboard, a text that is JSON stands for the value in it, and null for no answer.
+    As on the older dashboard, a text that is JSON stands for the value in it, any other one for itself, and null for no
+    answer.
     """
     value = fields.take("answer")
     if value is None:
@@ -121,9 +121,7 @@ def _answer(fields: Fields) -> Any:
         return value
     try:
         read = parse_json(value)
-    except NotJson as error:
-        if value.lstrip().startswith(_MEANT_AS_JSON):
-            fields.flaw("bad_answer", "answer", f"The text looks like JSON and cannot be read: {error}")
+    except NotJson:
         return value
     fields.flaws.extend(flaws(read, f"{fields.path}.answer"))
     return read

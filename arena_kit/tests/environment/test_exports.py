@@ -290,6 +290,18 @@ def test_gymnasium_makes_every_environment_by_its_name() -> None:
     assert own.spec.make().reset(seed=1)[1]["seat"] == 1
 
 
+def test_several_are_one_vector_environment() -> None:
+    made = arena_kit.make_vec("connect-four", 3, opponent="minimax", seat=1)
+    twin = gymnasium.make_vec("arena/connect-four", 3, opponent="minimax", seat=1)
+    assert isinstance(made, gymnasium.vector.VectorEnv)
+    for environment in (made, twin):
+        states, infos = environment.reset(seed=1)
+        assert (len(states), infos["action_mask"].shape, infos["seat"].tolist()) == (3, (3, 7), [1, 1, 1])
+        _, rewards, *_ = environment.step(infos["action_mask"].argmax(axis=1))
+        assert rewards.shape == (3,)
+        environment.close()
+
+
 @pytest.mark.parametrize("order", ["arena_kit, gymnasium", "gymnasium, arena_kit"])
 def test_the_names_are_there_whichever_is_imported_first(order: str) -> None:
     code = f"import {order}; gymnasium.make('arena/tic-tac-toe').reset(); print('made')"

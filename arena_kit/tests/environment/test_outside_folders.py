@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from arena_kit.cli.play import main as play
 from arena_kit.environment.info import read_info
 from arena_kit.environment.loading import load
 from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.trial import TrialResult, folder_digest, try_folder, verdict_on
 from arena_kit.environment.protocol import IllegalAction
-from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs
+from arena_kit.environment.registry import all_specs, get_spec, info_path, left_out, notes, own_slugs, spec_from
 from arena_kit.tests.environment.outside import NAMES, classic, copied, outside
 
 NEVER = "while True: time.sleep(1)"
@@ -276,3 +278,33 @@ def test_a_folder_has_no_second_library_whose_illegal_actions_would_pass_unseen(
 
 def test_all_shipped_environments_are_unaffected() -> None:
     assert not any(spec.is_outside for spec in all_specs())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("slug", "is_refused"), [("game", False), ("quarto", True)])
+def test_a_folder_that_a_person_names_never_plays_another_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], slug: str, is_refused: bool
+) -> None:
+    path = classic(tmp_path, "game")
+    path.write_text(path.read_text().replace("slug: game", f"slug: {slug}"))
+    with outside(tmp_path, monkeypatch):
+        said = ""
+        try:
+            assert spec_from(tmp_path, slug).classic is not None
+        except ValueError as error:
+            said = str(error)
+        sentence = "game/info.yml: slug: another environment, one of the arena, is called 'quarto' already. Give yours"
+        assert said.startswith(sentence) is is_refused
+        status = play(["none", "none", "--environment", slug, "--environments", str(tmp_path)])
+        assert (status, sentence in capsys.readouterr().err) == (2, is_refused)
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_shipped_game_is_that_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(info_path(get_spec("quarto")).parent, tmp_path / "quarto")
+    with outside(tmp_path, monkeypatch):
+        assert spec_from(tmp_path, "quarto").slug == "quarto"
+        info = tmp_path / "quarto" / "info.yml"
+        info.write_text(info.read_text() + "# mine\n")
+    with outside(tmp_path, monkeypatch), pytest.raises(ValueError, match="Give yours another slug"):
+        spec_from(tmp_path, "quarto")

@@ -146,6 +146,34 @@ def test_ten_actions_in_a_row_that_do_not_work_end_it(clock: Clock, tmp_path: Pa
         assert all(step["error"] for step in steps)
 
 
+class InTurn(ScriptedAgent):
+    """Sends values as they are, one after another."""
+
+    is_scripted = False
+
+    def __init__(self, *values: Any) -> None:
+        super().__init__([])
+        self._values = list(values)
+
+    def choose(self, state: Mapping[str, Any], picture: bytes | None, **further: Any) -> Any:
+        return self._values.pop(0)
+
+
+def test_a_log_keeps_what_was_sent_and_no_error_of_an_earlier_step(clock: Clock, tmp_path: Path) -> None:
+    agent = InTurn(
+        {"name": "click_at", "args": {"x": 500, "y": 20}}, {"action": "fly", "to": "é"}, {"action": "reload"},
+        {"action": "fly"}, {"action": "answer", "value": 1},
+    )  # fmt: skip
+    work, progress, steps = ended(agent, clock, tmp_path)
+    assert work.answer == 1
+    assert [bool(step["error"]) for step in steps] == [False, True, False, True, False]
+    assert progress.error == ""
+    assert steps[0]["action"]["action"] == "click"
+    assert json.loads(steps[0]["sent"]) == {"name": "click_at", "args": {"x": 500, "y": 20}}
+    assert (steps[1]["action"], json.loads(steps[1]["sent"])) == ({}, {"action": "fly", "to": "é"})
+    assert steps[2]["sent"] == "", "the action says it all"
+
+
 def test_why_an_agent_breaks_decides_whose_fault_it_is(clock: Clock, tmp_path: Path) -> None:
     def breaks() -> None:
         raise AgentFault("It raised \x1b[2J", code="player_raised")

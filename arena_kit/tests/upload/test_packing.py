@@ -114,6 +114,7 @@ def test_a_client_s_main_file_must_be_there() -> None:
         (["Player.py"], ["player.py"]),
         (["BOT.PY"], ["player.py"]),
         (["submission.py"], ["main.py"]),
+        (["submission.py", "net.py"], ["main.py", "net.py"]),
         (["C:\\work\\bot.py"], ["player.py"]),
         (["bot.py", "q.npy"], ["player.py", "q.npy"]),
         (["._bot.py", "bot.py", ".DS_Store"], ["player.py"]),

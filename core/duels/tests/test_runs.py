@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core.duels.run_requests import KEY_TAKEN, NOT_READY, NOT_YOURS, UNKNOWN, RunPlayer, RunRequest
+from core.duels.run_requests import KEY_TAKEN, NOT_READY, NOT_YOURS, UNKNOWN, RunPlayer, RunRequest, environment_find
 from core.duels.run_selectors import run_result, run_rows, run_states
 from core.duels.runs import run_cancel, run_start, runs_expire
 from core.errors import QuotaExceeded, Refused
@@ -69,6 +69,11 @@ def start(caller: User, request: RunRequest) -> Run:
 def played(run: Run, **result: object) -> Run:
     factories.moved(Duel.objects.filter(run=run), JobState.SUCCEEDED, **result)
     return run_rows(run.caller).get(pk=run.pk)
+
+
+@pytest.mark.parametrize("name", ["tic-tac-toe", "Tic-Tac-Toe", "tic_tac_toe", "TIC_TAC_TOE", "tic-tac-toe-v1"])
+def test_an_environment_has_one_name_however_it_is_written(players: tuple[Submission, Submission], name: str) -> None:
+    assert environment_find(name) == players[0].agent.environment
 
 
 def test_a_run_is_an_unrated_duel_in_the_line_of_all(cast: Cast, players: tuple[Submission, Submission]) -> None:

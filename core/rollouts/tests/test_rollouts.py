@@ -40,7 +40,6 @@ from core.rollouts.batches import (
     batch_hide,
     ranking_begin,
     ranking_renew,
-    ranking_tasks,
     rollout_cancel,
 )
 from core.rollouts.board import board
@@ -66,7 +65,8 @@ from core.rollouts.selectors import (
     verdicts_of,
 )
 from core.rollouts.services import JudgedRollout, rollout_finish
-from core.rollouts.statuses import STATUSES, outcome_of, status_filter, status_of
+from core.rollouts.sets import task_set_choose
+from core.rollouts.statuses import STATUSES, status_filter, status_of
 from core.rollouts.storable import storable
 from core.rollouts.tasks import tasks_upload
 from core.submissions.existing import submission_delete
@@ -228,7 +228,7 @@ def test_a_task_that_does_not_tell_agents_apart_is_refused(
         finished(task.rollouts.get(batch__agent_kind="SCRIPTED"), oracle)
     task.refresh_from_db()
     assert (task.acceptance, task.acceptance_code) == (Acceptance.REFUSED, code)
-    assert key not in [one.key for one in ranking_tasks(desk)]
+    assert key not in [one.key for one in board(desk).tasks]
 
 
 def test_a_batch_has_every_attempt_in_line_first_attempts_first(desk: Environment, ann: User) -> None:
@@ -293,21 +293,21 @@ def test_a_verdict_is_written_with_its_rollout_and_a_late_one_is_refused(desk: E
 
 
 @pytest.mark.parametrize(
-    ("outcome", "state", "fault", "status", "word"),
+    ("outcome", "state", "fault", "status"),
     [
-        ("SOLVED", JobState.SUCCEEDED, "NONE", "completed", "success"),
-        ("PARTIAL", JobState.SUCCEEDED, "NONE", "completed", "failed"),
-        ("FAULT", JobState.FAILED, "PLAYER", "failed", "failed"),
+        ("SOLVED", JobState.SUCCEEDED, "NONE", "success"),
+        ("PARTIAL", JobState.SUCCEEDED, "NONE", "failed"),
+        ("FAULT", JobState.FAILED, "PLAYER", "failed"),
     ],
 )
 def test_state_outcome_and_fault_are_three_things(
-    desk: Environment, ann: User, outcome: str, state: str, fault: str, status: str, word: str
+    desk: Environment, ann: User, outcome: str, state: str, fault: str, status: str
 ) -> None:
     rollout = applications.batch(ann, desk, "count").rollouts.get()
-    assert (status_of(rollout), outcome_of(rollout)) == ("pending", None)
+    assert status_of(rollout) == "pending"
     assert status_of(running(rollout)) == "provisioning"
     finished(rollout, outcome)
-    assert (rollout.state, rollout.fault, status_of(rollout), outcome_of(rollout)) == (state, fault, status, word)
+    assert (rollout.state, rollout.fault, status_of(rollout)) == (state, fault, status)
     assert rollout in Rollout.objects.filter(status_filter(status))
     assert [rollout in Rollout.objects.filter(status_filter(each)) for each in STATUSES].count(True) <= 2
 
@@ -427,6 +427,8 @@ def test_nobody_gets_a_second_chance_for_the_board_but_new_tasks_are_worked_at(d
     assert ranking_renew(environment=desk) == []
     olga = applications.organiser()
     applications.uploaded(olga, desk, {"id": "new", "task": "Count new things.", "answer": 1, "split": "RANKING"})
+    assert ranking_renew(environment=desk) == []
+    task_set_choose(environment=desk, tasks=applications.tasks(desk, "rank", "secret", "new"), by=olga)
     (batch,) = ranking_renew(environment=desk)
     assert set(batch.rollouts.values_list("task__key", flat=True)) == {"new"}
     (row,) = board(desk).rows

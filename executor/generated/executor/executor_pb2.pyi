@@ -398,19 +398,23 @@ class HealthCheckResponse(_message.Message):
     HEALTHY_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     ACTIVE_MATCHES_FIELD_NUMBER: _builtins.int
+    QUEUED_MATCHES_FIELD_NUMBER: _builtins.int
     healthy: _builtins.bool
     version: _builtins.str
     active_matches: _builtins.int
+    queued_matches: _builtins.int
+    """Runs, duels, validations and evaluations that wait for a worker."""
     def __init__(
         self,
         *,
         healthy: _builtins.bool = ...,
         version: _builtins.str = ...,
         active_matches: _builtins.int = ...,
+        queued_matches: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_matches", b"active_matches", "healthy", b"healthy", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_matches", b"active_matches", "healthy", b"healthy", "queued_matches", b"queued_matches", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

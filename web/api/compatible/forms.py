@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,8 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
 from arena_kit.upload.packing import base_name, pack_script
-from core.environments.additions import may_be_added
+from core.environments.additions import addable_ids, may_be_added
+from core.evaluations.board import environments_with_boards
 from core.models import Environment
 from core.monitoring.metrics import BAD_FORM
 from core.monitoring.metrics import NO_FILE as NO_FILE_REASON
@@ -64,7 +66,7 @@ class SubmitRequest(serializers.Serializer[Any]):
         required=False,
         default="anonymous",
         max_length=100,
-        help_text="The name you go by. Ignored if you send a token.",
+        help_text="The name you go by; also as `name`. Ignored if you send a token.",
     )
     client_id = serializers.UUIDField(
         required=False, help_text="Your own id. Sending the same files again with it gives the same submission."
@@ -118,6 +120,9 @@ def read_submit(request: Request) -> CompatibleSubmitForm:
     else:
         archive, mode = _archive(sent, request.FILES)
     words = {name: sent[name] for name in ("env_id", "algorithm", "user_id") if sent.get(name)}
+    if sent.get("name"):
+        # A later version of the older system calls it so.
+        words.setdefault("user_id", sent["name"])
     labels = SubmitLabels(data=words)
     labels.is_valid(raise_exception=True)
     data: dict[str, str] = labels.validated_data
@@ -143,8 +148,13 @@ def environment_known(env_id: str) -> Environment:
     """Return the environment with this board. Raises ParseError."""
     row = scored_environment(env_id) if env_id.isprintable() else None
     if row is None:
-        more = "?all=true lists all ids" if settings.OPEN_ENVIRONMENTS != "false" else " lists all boards"
-        raise ParseError(f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments{more}.")
+        is_open = settings.OPEN_ENVIRONMENTS != "false"
+        known = [*(row.env_id for row in environments_with_boards()), *addable_ids()]
+        names = {one.casefold(): one for one in known}
+        near = get_close_matches(env_id[:100].casefold(), names, 1)
+        meant = f" Do you mean {names[near[0]]!r}?" if near else ""
+        more = "?all=true lists all ids" if is_open else " lists all boards"
+        raise ParseError(f"There is no board of {env_id[:100]!r}.{meant} GET /api/leaderboard/environments{more}.")
     return row
 
 

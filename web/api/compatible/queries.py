@@ -36,7 +36,7 @@ class FiniteField(serializers.FloatField):
 class BoardQuery(serializers.Serializer[Any]):
     """Filter and order of a board."""
 
-    limit = serializers.IntegerField(default=50, min_value=1, max_value=100, help_text="Rows, 1 to 100.")
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=500, help_text="Rows, 1 to 500.")
     id_query = serializers.CharField(default="", max_length=100, help_text="Part of the id.")
     user = serializers.CharField(default="", max_length=100, help_text="Part of the user's name; case does not matter.")
     algorithm = serializers.CharField(

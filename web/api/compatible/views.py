@@ -27,6 +27,7 @@ from core.operations.health import UNHEALTHY, health_report
 from core.submissions.client_selectors import client_result, client_submission
 from core.submissions.clients import CLIENT_ID_TAKEN, client_submit
 from core.version import arena_version
+from web.api.base import Polled
 from web.api.compatible import answers, forms, queries
 from web.api.deleting import delete
 from web.api.errors import Conflict
@@ -97,7 +98,7 @@ class SubmissionsRoot(Submit):
     """Submit a script, several files, or a zip. The same as /api/submit/, for other clients."""
 
 
-class Results(APIView):
+class Results(Polled):
     """The status of a submission, its score, or why it failed."""
 
     tag = "compatible"

@@ -105,7 +105,7 @@ def test_part_of_an_id_finds_its_row(client: Client, arena: Arena) -> None:
     ("query", "field"),
     [
         ("limit=0", "limit"),
-        ("limit=101", "limit"),
+        ("limit=501", "limit"),
         ("limit=ten", "limit"),
         ("limit=1e3", "limit"),
         ("score_min=high", "score_min"),

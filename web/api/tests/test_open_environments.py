@@ -74,7 +74,10 @@ def test_its_board_and_its_page_are_there(cast: Cast, program: Program, client: 
 def test_where_it_is_off_nothing_has_changed(cast: Cast, program: Program, settings: Settings) -> None:
     settings.OPEN_ENVIRONMENTS = "false"
     response = program(cast.alice).post(SUBMIT, script(env_id="CartPole-v0"))
-    sentence = "There is no board of 'CartPole-v0'. GET /api/leaderboard/environments lists all boards."
+    sentence = (
+        "There is no board of 'CartPole-v0'. Do you mean 'CartPole-v1'? GET /api/leaderboard/environments lists all "
+        "boards."
+    )
     assert (response.status_code, response.json()) == (400, {"detail": sentence})
     assert not Environment.objects.filter(env_id="CartPole-v0").exists()
     assert "CartPole-v0" not in program(None).get(f"{LIST}?all=true").json()["envs"]
@@ -86,7 +89,9 @@ def test_an_id_that_is_not_registered_is_refused_and_never_tried(
 ) -> None:
     monkeypatch.setattr(additions, "described", never)
     response = program(cast.alice).post(SUBMIT, script(env_id=env_id))
-    assert (response.status_code, response.json()) == (400, {"detail": NO_BOARD.format(env_id)})
+    before, _, after = NO_BOARD.format(env_id).partition(" GET ")
+    said = response.json()["detail"]
+    assert (response.status_code, said.startswith(before), said.endswith(after)) == (400, True, True)
     assert Environment.objects.count() == 1
 
 

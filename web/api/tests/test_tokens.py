@@ -155,7 +155,10 @@ def test_who_asks_too_often_is_told_when_to_come_back(
     assert bob.get("/api/v1/agents/").status_code == 200
     response = alice.get("/api/v1/agents/")
     assert 0 < int(response["Retry-After"]) <= 60
-    assert "Request was throttled" in response.json()["detail"]
+    said = response.json()
+    assert said["code"] == "too_many_requests"
+    assert said["detail"].startswith("You have sent too many requests. Please try again in ")
+    assert said["detail"].endswith("The limit “account” is 3 in a minute.")
     assert client.get("/health").status_code != 429
 
 

@@ -16,7 +16,8 @@ from core.jobs.turns import sort_key_of
 from core.models import Acceptance, Environment, Rollout, User
 from core.moderation.export import account_data
 from core.rollouts.acceptance import acceptance_ask, acceptance_begin
-from core.rollouts.batches import ranking_begin, ranking_tasks
+from core.rollouts.batches import ranking_begin
+from core.rollouts.board import board
 from core.rollouts.figures import analytics, batch_figures
 from core.rollouts.selectors import TaskFilter, task_get, tasks_current, tasks_filtered
 from core.rollouts.tasks import tasks_upload
@@ -101,15 +102,15 @@ def test_members_put_no_tasks_on_the_board(desk: Environment, ann: User) -> None
     assert [(each["index"], each["id"]) for each in found["skipped"]] == [(0, "bad"), (1, "easy")]
     assert "Only organisers put tasks on the board" in found["skipped"][1]["reason"]
     report(ann, desk, {"id": "own", "task": "Say 3.", "answer": 3, "split": "HIDDEN"})
-    assert [task.key for task in ranking_tasks(desk)] == ["rank", "secret"]
+    assert [task.key for task in board(desk).tasks] == ["rank", "secret"]
     # Without tasks for ranking those for practice rank, but none of a member.
     plain = applications.package(slug="plain", tasks=[applications.TASKS[0]]).environment
     report(ann, plain, {"id": "mine", "task": "Say 2.", "answer": 2})
-    assert [task.key for task in ranking_tasks(plain)] == ["count"]
+    assert [task.key for task in board(plain).tasks] == ["count"]
     # Organisers who take the same id have a task of their own there, and the member's stays.
     ours = report(applications.organiser(), plain, {"id": "mine", "task": "Say 2.", "answer": 2, "split": "RANKING"})
     assert (ours["created"], ours["foreign"], ours["duplicates"]) == (["mine"], [], [])
-    assert [task.name for task in ranking_tasks(plain)] == ["mine"]
+    assert [task.name for task in board(plain).tasks] == ["count"]
     assert report(ann, plain, {"id": "mine", "task": "Say 3.", "answer": 3})["revised"] == [
         {"id": "mine", "revision": 2}
     ]

@@ -289,8 +289,8 @@ def test_durations_are_said_as_people_say_them() -> None:
     ]  # fmt: skip
 
 
-def test_a_token_that_is_none_does_not_lift_the_limit_of_strangers(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    rates(monkeypatch, stranger="3/minute")
+def test_a_token_that_is_none_has_a_limit_of_its_own(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, stranger="3/minute", bad_token="2/minute")
     headers = {"Authorization": "Bearer arena_guessed"}
     assert at("192.0.2.1").get("/api/v1/agents/").status_code == 200
     given = [at("192.0.2.1").get("/api/v1/agents/", headers=headers) for _ in range(3)]
