@@ -74,7 +74,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "web.site.limits.RateLimits",
-    "web.api.tags.Tagged",
     "axes.middleware.AxesMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]

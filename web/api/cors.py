@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve
 from django.utils.cache import patch_vary_headers
@@ -16,13 +17,15 @@ KEEP_SECONDS = "600"
 
 
 class OtherOrigins:
-    """Answers the origins of CORS_ORIGINS as browsers want it. Cookies never come with such requests."""
+    """Answers the origins of CORS_ORIGINS as browsers want it; not used without any. Cookies never come with them."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        if not settings.CORS_ORIGINS:
+            raise MiddlewareNotUsed
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if not settings.CORS_ORIGINS or not _is_api(request.path_info):
+        if not _is_api(request.path_info):
             return self._get_response(request)
         origin, is_any = request.headers.get("Origin", ""), "*" in settings.CORS_ORIGINS
         is_asked = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers

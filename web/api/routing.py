@@ -6,6 +6,7 @@ from typing import Any
 
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
+from django.views.decorators.http import conditional_page
 from rest_framework.views import APIView
 
 
@@ -23,7 +24,11 @@ def both(route: str, view: type[APIView], name: str) -> list[URLPattern]:
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     # drf-spectacular omits views without a schema.
     hidden: dict[str, Any] = {"schema": None}
-    return [path(route, view.as_view(), name=name), path(twin, view.as_view(**hidden))]
+    # With an ETag: a program that asks again gets 304 and no body where nothing has changed.
+    return [
+        path(route, conditional_page(view.as_view()), name=name),
+        path(twin, conditional_page(view.as_view(**hidden))),
+    ]
 
 
 def native(route: str, view: type[APIView], name: str) -> list[URLPattern]:

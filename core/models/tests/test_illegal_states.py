@@ -55,6 +55,7 @@ from core.models import (
     SittingMove,
     Submission,
     Task,
+    TaskSet,
     Tournament,
     TournamentSchedule,
     TournamentState,
@@ -142,6 +143,7 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("task_is_whole", Task, {"revision": 0}),
     ("task_is_whole", Task, {"split": "OPEN"}),
     ("task_is_whole", Task, {"key": ""}),
+    ("task_set_from_one", TaskSet, {"number": 0}),
     ("task_acceptance_is_dated", Task, {"acceptance": "ACCEPTED"}),
     ("task_acceptance_is_dated", Task, {"verified_at": NOON}),
     ("languagemodel_known", LanguageModel, {"form": "else"}),
@@ -328,6 +330,7 @@ def arena() -> None:
     factories.webhook()
     InviteLink.objects.create(name="Class 9b", expires_at=LATER)
     applications.everything(owner)
+    TaskSet.objects.get_or_create(environment=Task.objects.all()[0].environment, number=1)
 
 
 def refused(rows: models.QuerySet[Any], fields: dict[str, Any]) -> str:
