@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
+
+from django.utils import timezone
 
 STEPS = ((86400 * 2, 86400, "d"), (3600 * 2, 3600, "h"), (120, 60, "min"))
 
@@ -17,5 +19,5 @@ def since(moment: datetime, now: datetime) -> str:
 
 
 def moment(time: datetime) -> str:
-    """Return a point in time for a sentence: 21 Nov 2026, 18:00 UTC."""
-    return f"{time.astimezone(UTC):%-d %b %Y, %H:%M} UTC"
+    """Return a point in time for a sentence: 21 Nov 2026, 18:00 UTC. A form has the zone of its own times."""
+    return f"{timezone.localtime(time):%-d %b %Y, %H:%M} {timezone.get_current_timezone_name()}"

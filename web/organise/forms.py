@@ -110,6 +110,12 @@ class ZonedForm(PartedForm):
     class Media:
         js = (forms.Script("web/plan.js", defer=True),)
 
+    def add_error(self, field: str | None, error: Any) -> None:
+        """Add an error; one about a time that a change of the clocks skips or repeats gets a sentence of its own."""
+        if getattr(error, "code", "") == "ambiguous_timezone":
+            error = f"In {timezone.get_current_timezone_name()} clocks change then: choose a time before or after."
+        super().add_error(field, error)
+
 
 def zoned(name: str) -> timezone.override:
     """Return a context in which forms read and show times in a zone; in UTC for a name that does not exist."""

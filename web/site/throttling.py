@@ -9,10 +9,13 @@ from __future__ import annotations
 import logging
 import math
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from django.contrib.auth.signals import user_logged_in
+from django.core.cache.backends.base import BaseCache
+from django.dispatch import receiver
 from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
@@ -41,6 +44,8 @@ class RateLeft(NamedTuple):
     resets_at: int
 
 
+ATTEMPTS = tuple(f"throttle:{scope}:" for scope in ("login", "login_day", "stranger"))
+"""The beginnings of the keys of what a login counts towards by its address."""
 PERIODS = {1: "a second", 60: "a minute", 3_600: "an hour", 86_400: "a day"}
 
 
@@ -92,10 +97,7 @@ class Throttle(SimpleRateThrottle):
             counted.append(key)
             return True
         plain.rate_refused = self
-        for other in counted:
-            # One may have ended meanwhile.
-            with suppress(ValueError):
-                self.cache.decr(other)
+        _give_back(self.cache, counted)
         return False
 
     def wait(self) -> float:
@@ -129,6 +131,20 @@ class Throttle(SimpleRateThrottle):
         known = getattr(plain, "rate_allowance", None)
         if known is None or allowance.remaining < known.remaining:
             plain.rate_allowance = allowance
+
+
+def _give_back(counts: BaseCache, keys: Iterable[str]) -> None:
+    """Let a request count no more towards some limits, whose periods may have ended meanwhile."""
+    for key in keys:
+        with suppress(ValueError):
+            counts.decr(key)
+
+
+@receiver(user_logged_in)
+def _login_is_no_guess(request: HttpRequest, **_: object) -> None:
+    """Let a login that succeeds count as no attempt, so that a class behind one address logs in within a minute."""
+    counted: list[str] = getattr(request, "rates_counted", [])
+    _give_back(Throttle.cache, [key for key in counted if key.startswith(ATTEMPTS)])
 
 
 # --- Who counts -------------------------------------------------------------------------------------------

@@ -128,3 +128,15 @@ def test_the_overview_says_what_rings_and_what_fails(stage: Stage, cast: Cast, v
     assert "/docs/operator/troubleshooting/" in page
     assert "The engine is gone." in page
     assert "Organise" not in visit(cast.bob).get("/").content.decode()
+
+
+def test_refusals_name_times_as_they_were_typed(environment: Environment, cast: Cast, visit: As) -> None:
+    typed = {"save": "1", "zone": "Europe/Berlin", "freezes_at": "2030-07-02T12:00", "starts_at": "2030-07-01T10:42"}
+    errors = visit(cast.olga).post(PLAN, filled(environment, **typed)).context["form"].errors
+    assert "1 Jul 2030, 10:42 Europe/Berlin" in str(errors)
+    # On the last Sunday of March clocks go from two to three, and in October from three to two.
+    for gap in ("2030-03-31T02:30", "2030-10-27T02:30"):
+        answer = visit(cast.olga).post(PLAN, filled(environment, **typed | {"starts_at": gap}))
+        assert list(answer.context["form"].errors["starts_at"]) == [
+            "In Europe/Berlin clocks change then: choose a time before or after."
+        ]

@@ -255,3 +255,30 @@ def test_what_is_kept_of_a_wrong_password_is_not_the_password(cast: Cast) -> Non
     guess(at("192.0.2.1"), cast.alice, 1)
     (row,) = AccessAttempt.objects.all()
     assert "guess 0" not in f"{row.post_data} {row.get_data} {row.path_info}"
+
+
+def test_a_class_behind_one_address_logs_in_while_guessing_stays_slow(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates(monkeypatch, login="10/minute", login_day="300/day", stranger="120/minute")
+    password = User.objects.get(pk=cast.alice.pk).password
+    pupils = [
+        User.objects.create(username=f"pupil{n}", email=f"pupil{n}@school.example", password=password)
+        for n in range(60)
+    ]
+    answers = []
+    for pupil in pupils:
+        client = at("192.0.2.7")
+        client.get("/login/")
+        answers.append(log_in(client, pupil).status_code)
+        assert is_logged_in(client), pupil
+    assert answers == [302] * 60
+    # One who guesses among them is stopped after ten tries, however often an account of their own logs in.
+    own, guesser = at("192.0.2.7"), at("192.0.2.7")
+    tries = []
+    for pupil in pupils[:12]:
+        own.logout()
+        log_in(own, cast.bob)
+        tries.append(log_in(guesser, pupil, "guess").status_code)
+    assert tries[:10] == [200] * 10
+    assert set(tries[10:]) == {429}
