@@ -6,8 +6,9 @@ from typing import Any
 
 from django.urls import URLPattern, path, register_converter
 from django.urls.converters import StringConverter
-from django.views.decorators.http import conditional_page
 from rest_framework.views import APIView
+
+from web.api.tags import tagged
 
 
 class EnvironmentId(StringConverter):
@@ -26,8 +27,8 @@ def both(route: str, view: type[APIView], name: str) -> list[URLPattern]:
     hidden: dict[str, Any] = {"schema": None}
     # With an ETag: a program that asks again gets 304 and no body where nothing has changed.
     return [
-        path(route, conditional_page(view.as_view()), name=name),
-        path(twin, conditional_page(view.as_view(**hidden))),
+        path(route, tagged(view.as_view()), name=name),
+        path(twin, tagged(view.as_view(**hidden))),
     ]
 
 

@@ -9,9 +9,11 @@ from threading import Lock
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import conditional_page, require_safe
+from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+
+from web.api.tags import tagged
 
 Json = dict[str, Any]
 PROBLEM: Json = {
@@ -70,7 +72,7 @@ class DescribedView(AutoSchema):
 
 
 @require_safe
-@conditional_page
+@tagged
 def schema(request: HttpRequest) -> HttpResponse:
     """Return the description as JSON."""
     return HttpResponse(schema_text(), content_type="application/vnd.oai.openapi+json")
