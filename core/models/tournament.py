@@ -52,6 +52,9 @@ class Tournament(models.Model):
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="tournaments")
     edition = models.PositiveIntegerField()
     name = models.CharField(max_length=100, blank=True, help_text="Empty for automatic editions.")
+    about = models.TextField(
+        blank=True, db_default="", max_length=5000, help_text="Rules, prizes, contact: Markdown, shown on its page."
+    )
     state = models.CharField(max_length=10, choices=TournamentState.choices, default=TournamentState.RUNNING)
     format = models.SlugField(
         max_length=30, default="round-robin", help_text="arena_kit.ranking.formats, ladder or chosen."

@@ -24,6 +24,7 @@ from core.tournaments.selectors import next_edition
 WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PLANNED_FIELDS = (
     "name",
+    "about",
     "format",
     "settings",
     "seed",
@@ -136,16 +137,21 @@ def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: d
         invitations_set(tournament=tournament, people=invited)
 
 
-def tournament_relabel(*, tournament: Tournament, name: str, season: Season | None, results: str) -> None:
+def tournament_relabel(
+    *, tournament: Tournament, name: str, season: Season | None, results: str, about: str | None = None
+) -> None:
     """Change what may still change about a tournament that has begun. Ratings follow the visibility of its results.
 
-    Raises Refused for hiding public results, because they stay in histories, notices and people's files.
+    about: None for the text that it has. Raises Refused for hiding public results, because they stay in histories,
+    notices and people's files.
     """
     with transaction.atomic():
         shown = _audience_locked(tournament)
         if shown == Audience.PUBLIC and results != Audience.PUBLIC:
             raise Refused("Its results are public already, so they can no longer be withheld.", field="results")
-        Tournament.objects.filter(pk=tournament.pk).update(name=name, season=season, results=results)
+        Tournament.objects.filter(pk=tournament.pk).update(
+            name=name, season=season, results=results, about=tournament.about if about is None else about
+        )
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
         if tournament.results != shown:

@@ -16,7 +16,7 @@ from web.organise.plan_forms import PlanForm, played_environments
 
 TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PARTS: tuple[Part, ...] = (
-    ("What", ("environment", "name", "season")),
+    ("What", ("environment", "name", "season", "about")),
     ("How it is played", ("format", *BOXES, "seed", "is_rated")),
     ("When", TIMES),
     ("Who takes part", ("eligibility", "teams", "invited", "max_participants")),
@@ -24,6 +24,7 @@ PARTS: tuple[Part, ...] = (
 )
 """The fields of each part of the page."""
 LABELS = {
+    "about": "Text",
     "registration_opens_at": "Registration opens",
     "registration_closes_at": "Registration closes",
     "freezes_at": "Versions freeze",
@@ -73,8 +74,8 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
 
     class Meta:
         model = Tournament
-        fields = ("environment", "name", "season", "format", "seed", "is_rated", *TIMES, "eligibility", "teams",
-                  "max_participants", "results")  # fmt: skip
+        fields = ("environment", "name", "season", "about", "format", "seed", "is_rated", *TIMES, "eligibility",
+                  "teams", "max_participants", "results")  # fmt: skip
         labels = LABELS
         help_texts = {
             "registration_opens_at": "Empty: no registration, every agent that may play takes part.",
@@ -103,7 +104,8 @@ class RelabelForm(PartedForm):
 
     class Meta:
         model = Tournament
-        fields = ("name", "season", "results")
+        fields = ("name", "season", "about", "results")
+        labels = LABELS
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

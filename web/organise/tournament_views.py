@@ -102,7 +102,11 @@ def _relabelled(request: HttpRequest, form: RelabelForm) -> bool:
     try:
         with transaction.atomic():
             tournament_relabel(
-                tournament=row, name=data["name"], season=data["season"], results=data.get("results", row.results)
+                tournament=row,
+                name=data["name"],
+                season=data["season"],
+                about=data["about"],
+                results=data.get("results", row.results),
             )
             record(request, "change", row, changes=form_changes(form, ()))
     except Refused as refusal:

@@ -23,6 +23,7 @@ class TournamentAnswer(serializers.Serializer[Any]):
     environment = serializers.CharField(source="environment.slug")
     edition = serializers.IntegerField()
     name = serializers.CharField(allow_blank=True, help_text="Empty for editions of the arena itself.")
+    about = serializers.CharField(allow_blank=True, help_text="What its organisers say about it, in Markdown.")
     state = serializers.ChoiceField(choices=TournamentState.choices)
     format = serializers.CharField(help_text="round-robin, chosen, ladder, swiss, ...")
     settings = serializers.DictField(help_text="Of the format; an edition of all pairs has none.")

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.urls import reverse
+from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import AuditEntry, Duel, Environment, JobState, Notice, NoticeKind, Tournament, TournamentState
 from core.notices.alarms import alarm_raise
@@ -140,3 +142,22 @@ def test_refusals_name_times_as_they_were_typed(environment: Environment, cast: 
         assert list(answer.context["form"].errors["starts_at"]) == [
             "In Europe/Berlin clocks change then: choose a time before or after."
         ]
+
+
+def test_a_tournament_has_a_text_that_may_change_until_the_end(
+    environment: Environment, cast: Cast, visit: As, client: Client
+) -> None:
+    olga = visit(cast.olga)
+    text = "## Prizes\n\nThe winner gets *the cup*. <script>alert(1)</script>"
+    olga.post(PLAN, filled(environment, save="1", about=text))
+    row = Tournament.objects.get(name="Cup")
+    page = reverse("web:edition", args=[environment.slug, row.edition])
+    assertContains(client.get(page), "<em>the cup</em>", html=True)
+    assertNotContains(client.get(page), "<script>alert")
+    assert client.get(f"/api/v1/tournaments/{row.pk}/").json()["about"] == text
+    Tournament.objects.filter(pk=row.pk).update(
+        state=TournamentState.RUNNING, started_at=datetime(2026, 3, 1, tzinfo=UTC)
+    )
+    change = reverse("web:organise_replan", args=[row.pk])
+    assert olga.post(change, {"name": "Cup", "about": "It has begun.", "results": "PUBLIC"}).status_code == 302
+    assertContains(client.get(page), "It has begun.")
