@@ -119,7 +119,8 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
         locked = tournament_lock(tournament)
         if locked.starts_at is not None and locked.starts_at > now:
             raise NotYet(f"{locked} begins on {moment(locked.starts_at)}; change that, or wait.")
-        submissions = seeded(locked)
+        seed = locked.seed or secrets.randbelow(2**31)
+        submissions = seeded(locked, seed=seed)
         try:
             played = format_of(locked)
             played.check(len(submissions))
@@ -129,7 +130,7 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
             tournament=locked,
             submissions=submissions,
             settings=format_settings(played),
-            seed=locked.seed or secrets.randbelow(2**31),
+            seed=seed,
             now=now,
         )
     tournament_step(locked, now=now)
