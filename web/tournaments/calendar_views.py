@@ -14,7 +14,8 @@ from core.tournaments.calendar import (
     tournament_planned_list,
     tournament_running_list,
 )
-from core.tournaments.seasons import season_list, season_table
+from core.tournaments.seasons import SeasonTable, season_list, season_table
+from web.site.exports import Row, exported
 from web.site.requests import page_number
 
 PAST_A_PAGE = 25
@@ -48,7 +49,26 @@ def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def season(request: HttpRequest, slug: str, season_id: int) -> HttpResponse:
-    """A season's table, summed up over the tournaments that count."""
+    """A season's table, summed up over the tournaments that count; with `format=csv` as a file."""
     row = get_object_or_404(Season.objects.select_related("environment"), environment__slug=slug, pk=season_id)
-    context = {"season": row, "environment": row.environment, "table": season_table(row)}
+    table = season_table(row)
+    if request.GET.get("format") == "csv":
+        return exported("csv", f"{slug}-season-{row.pk}", _records(table))
+    context = {"season": row, "environment": row.environment, "table": table}
     return render(request, "web/tournaments/season.html", context)
+
+
+def _records(table: SeasonTable) -> list[Row]:
+    """Return the rows of a season's table, with a column for each tournament."""
+    columns = [f"edition {one.edition}" + (f": {one.name}" if one.name else "") for one in table.tournaments]
+    return [
+        {
+            "rank": row.rank,
+            "agent": row.agent.name,
+            "owner": row.agent.owner.username,
+            "team": row.agent.owner.team,
+            "points": row.total,
+            **dict(zip(columns, row.points, strict=True)),
+        }
+        for row in table.rows
+    ]
