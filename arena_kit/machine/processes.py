@@ -122,34 +122,47 @@ def has_ended(process: subprocess.Popen[Any]) -> bool:
     return process.poll() is not None
 
 
-def run_copy(program: Callable[[], int], arguments: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]:
-    """Run a program in a copy of this process, which has one thread, and return its output. Raises TimeoutExpired.
+if sys.platform != "win32":
 
-    It begins at once, with all modules loaded, and under the limits of this process. Windows copies no process.
-    """
-    assert sys.platform != "win32"
-    reader, writer = os.pipe()
-    if (copy := os.fork()) == 0:
-        status = 1
-        try:
-            os.dup2(writer, 1)
-            sys.argv = ["", *arguments]
-            with os.fdopen(1, "w", closefd=False) as sys.stdout:
-                status = program()
-                sys.stdout.flush()
-        finally:
-            os._exit(status)
-    os.close(writer)
-    output, deadline = b"", time.monotonic() + seconds
-    with os.fdopen(reader, "rb", buffering=0) as pipe:
-        while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            part = pipe.read(1 << 16)
-            if not part:
-                return subprocess.CompletedProcess(arguments, os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]), output)
-            output += part
-    os.kill(copy, signal.SIGKILL)
-    os.waitpid(copy, 0)
-    raise subprocess.TimeoutExpired(arguments, seconds, output)
+    def run_copy(
+        program: Callable[[], int], arguments: list[str], seconds: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a program in a copy of this process, which has one thread, and return its output. Raises TimeoutExpired.
+
+        It begins at once, with all modules loaded, and under the limits of this process.
+        """
+        reader, writer = os.pipe()
+        if (copy := os.fork()) == 0:
+            status = 1
+            try:
+                os.dup2(writer, 1)
+                sys.argv = ["", *arguments]
+                with os.fdopen(1, "w", closefd=False) as sys.stdout:
+                    status = program()
+                    sys.stdout.flush()
+            finally:
+                os._exit(status)
+        os.close(writer)
+        output, deadline = b"", time.monotonic() + seconds
+        with os.fdopen(reader, "rb", buffering=0) as pipe:
+            while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                part = pipe.read(1 << 16)
+                if not part:
+                    return subprocess.CompletedProcess(
+                        arguments, os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]), output
+                    )
+                output += part
+        os.kill(copy, signal.SIGKILL)
+        os.waitpid(copy, 0)
+        raise subprocess.TimeoutExpired(arguments, seconds, output)
+
+else:
+
+    def run_copy(
+        program: Callable[[], int], arguments: list[str], seconds: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Windows copies no process."""
+        raise NotImplementedError
 
 
 def step_back(process: subprocess.Popen[Any], niceness: int) -> None:
