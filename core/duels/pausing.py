@@ -25,6 +25,8 @@ def paused_because(duel: Duel) -> str:
 def duel_pause(*, duel: Duel, because: str, log: str) -> None:
     """Give back a duel that a worker was about to begin. No attempt is counted."""
     job_delay(job=duel, span=LOOK_AFTER, code=PAUSED_CODE, error=because, log=log)
+    # It has not begun, so it is not played if a player leaves meanwhile.
+    Duel.objects.filter(pk=duel.pk, state=JobState.QUEUED, attempt=0).update(started_at=None)
 
 
 def duels_pause(duels: QuerySet[Duel], *, because: str) -> None:

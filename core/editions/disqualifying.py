@@ -60,18 +60,34 @@ def participant_readmit(*, participant: Participant) -> None:
     """Put a participant back that was disqualified after the end. Raises Refused."""
     with transaction.atomic():
         tournament = _locked(participant)
-        row = tournament.participants.exclude(disqualified_because="").filter(pk=participant.pk).first()
+        row = (
+            tournament.participants.exclude(disqualified_because="")
+            .filter(pk=participant.pk)
+            .select_related("tournament")
+            .first()
+        )
         if row is None:
             raise Refused("It is not disqualified.")
-        ended_at, left_at = tournament.ended_at, row.withdrawn_at
-        if ended_at is None or left_at is None or left_at < ended_at:
-            raise Refused(
-                "It left while the tournament was played, so its later duels are missing. Void the round in which it "
-                "left, if it shall be played again."
-            )
+        if not participant_can_return(row):
+            raise Refused("It left while the tournament was played, so its later duels are missing.")
         row.withdrawn_at, row.left_after, row.disqualified_because = None, None, ""
         row.save(update_fields=["withdrawn_at", "left_after", "disqualified_because"])
         _changed(tournament)
+        agent = participant.submission.agent
+        notify(
+            user=agent.owner,
+            kind=NoticeKind.TOURNAMENT_ENDED,
+            title=f"{agent} is back in {tournament}",
+            text=f"The organisers have put {agent} back into the table of {tournament}. It is no longer disqualified.",
+            address=tournament_address(tournament),
+        )
+
+
+def participant_can_return(participant: Participant) -> bool:
+    """Return whether a participant was disqualified after the end, so that all of its duels were played."""
+    ended_at, left_at = participant.tournament.ended_at, participant.withdrawn_at
+    was_after = ended_at is not None and left_at is not None and left_at >= ended_at
+    return was_after and bool(participant.disqualified_because)
 
 
 def disqualification_preview(participant: Participant) -> list[Moved]:

@@ -242,7 +242,9 @@ def _taken_back(tournament: Tournament) -> tuple[Plan, int]:
     while True:
         history = history_of(tournament)
         plan = played.plan(history)
-        if not plan.is_finished and leaving.update(left_after=last_round(tournament)):
+        # A disqualified participant leaves even when all has been played.
+        gone = leaving.exclude(disqualified_because="") if plan.is_finished else leaving
+        if gone.update(left_after=last_round(tournament)):
             continue
         stale = Duel.objects.in_bulk([duel.key for duel in plan.stale])
         # Open duels of participants who have left are stale because of that, all others because of an earlier strike.

@@ -67,7 +67,10 @@ def private_problem(url: str) -> str:
 
     A name is resolved only when something is sent, because it may lead elsewhere by then.
     """
-    host = urlsplit(url).hostname or ""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    with suppress(OSError):
+        # Systems also read 127.1 and 2130706433 as addresses.
+        host = socket.inet_ntoa(socket.inet_aton(host))
     try:
         is_private = host == "localhost" or host.endswith(".localhost") or not is_public(host)
     except ValueError:

@@ -185,7 +185,8 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
     closed = {"registration_closes_at": now} if opens_at is not None and (closes_at is None or closes_at > now) else {}
     frozen = {"freezes_at": now} if tournament.freezes_at is not None and tournament.freezes_at > now else {}
-    if not rows.update(starts_at=now, **closed, **frozen):
+    # One that is due already does not wait anew for versions.
+    if not rows.update(starts_at=min(now, tournament.starts_at or now), **closed, **frozen):
         raise Refused(GONE)
     task_request("tournament", TOURNAMENT_TASK, tournament.environment_id)
 

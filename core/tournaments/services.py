@@ -204,4 +204,4 @@ def open_duels_cancel(*, tournament: Tournament, reason: str) -> None:
 
 def _end(tournament: Tournament, state: TournamentState, *of: TournamentState, why: str = "") -> bool:
     rows = Tournament.objects.filter(pk=tournament.pk, state__in=of)
-    return bool(rows.update(state=state, ended_at=Now(), cancel_reason=why[:200]))
+    return bool(rows.update(state=state, ended_at=Now(), paused_at=None, cancel_reason=why[:200]))

@@ -24,6 +24,8 @@ def test_a_paused_duel_is_given_back_without_an_attempt_and_begins_when_it_may()
 
     duel.refresh_from_db()
     assert (duel.state, duel.attempt, duel.error_code) == (JobState.QUEUED, 0, "paused")
+    # One that has begun would be played although a player has left.
+    assert duel.started_at is None
     assert run(duel) == Performed.NOTHING
     tournament_go_on(tournament=cup)
     assert Duel.objects.filter(pk=duel.pk, not_before=None, error_code="").exists()

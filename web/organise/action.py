@@ -15,7 +15,7 @@ from core.models import User
 
 Row = TypeVar("Row", bound=Model)
 NAMES_SHOWN = 3
-PREDICATES = frozenset({"is", "has", "was", "waits", "begins", "ends", "may", "can"})
+PREDICATES = frozenset({"is", "has", "was", "waits", "begins", "ends", "may", "can", "goes", "now"})
 """First words of messages that continue the row's name; all other messages are whole sentences."""
 MOST_NUMBER = 10**6
 CHANGED = "has changed meanwhile, so nothing was done. Reload the page and try again."

@@ -48,7 +48,7 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
         "is_owner": is_owner,
         "may_rest": is_owner or may(viewer, RIGHT),
         "may_delete": is_owner and not delete_obstacle(agent),
-        "takes_versions": is_owner and is_open and agent.environment.is_available,
+        "takes_versions": is_owner and is_open and not agent.environment.closed_because,
         "can_see_source": agent_source_visible(agent, viewer),
     }
 

@@ -6,8 +6,9 @@ import pytest
 
 from core.editions.advance import environment_advance
 from core.editions.disqualifying import disqualification_preview, participant_disqualify, participant_readmit
+from core.editions.progress import tournament_step
 from core.editions.tests.planned import begun, play_on, ranks
-from core.editions.tests.samples import LATER, players
+from core.editions.tests.samples import LATER, play, players
 from core.errors import Refused
 from core.models import Environment, JobState, Notice, Participant, Season, Tournament, TournamentState
 from core.moderation.services import user_ban
@@ -68,6 +69,7 @@ def test_after_the_end_it_leaves_the_table_nothing_is_replayed_and_it_may_return
     participant_readmit(participant=winner)
     advance(cup)
     assert ranks(cup) == before
+    assert Notice.objects.filter(user=told.user, title__contains="is back in").count() == 1
     with pytest.raises(Refused, match="It is not disqualified"):
         participant_readmit(participant=winner)
 
@@ -99,6 +101,19 @@ def test_while_it_runs_it_withdraws_and_cannot_return() -> None:
     assert row.withdrawn_at is not None
     with pytest.raises(Refused, match="It left while the tournament was played"):
         participant_readmit(participant=row)
+
+
+def test_between_the_last_result_and_the_end_it_leaves_the_table_too() -> None:
+    cup = begun(players(factories.environment(), 4), "round-robin")
+    for duel in cup.duels.filter(state=JobState.QUEUED).order_by("number"):
+        play(duel)
+    row = first(cup)
+    participant_disqualify(participant=row, reason="It cheated.")
+    tournament_step(fresh(cup), now=LATER)
+    row.refresh_from_db()
+    assert fresh(cup).state == TournamentState.FINISHED
+    assert row.withdrawn_at is not None
+    assert row.rank == 4
 
 
 def test_an_edition_of_the_arena_disqualifies_none() -> None:

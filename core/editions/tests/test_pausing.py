@@ -15,7 +15,7 @@ from core.jobs.lifecycle import job_claim
 from core.jobs.waits import WaitCode, wait_of
 from core.models import Duel, Environment, JobState, Tournament, TournamentState
 from core.tests import factories
-from core.tournaments.services import tournament_go_on, tournament_pause
+from core.tournaments.services import tournament_cancel, tournament_go_on, tournament_pause
 
 pytestmark = pytest.mark.django_db
 
@@ -91,3 +91,10 @@ def test_a_round_that_ends_meanwhile_is_followed_by_none(
     tournament_step(fresh(cup), now=LATER)
     assert cup.duels.filter(state=JobState.QUEUED).exists()
     assert not fresh(cup).shortfall
+
+
+def test_a_tournament_that_ends_or_is_cancelled_is_no_longer_paused() -> None:
+    cup = begun(players(factories.environment(), 4))
+    tournament_pause(tournament=cup)
+    tournament_cancel(tournament=cup, reason="Enough.")
+    assert fresh(cup).paused_at is None

@@ -342,6 +342,8 @@ def test_a_closed_environment_offers_no_upload(cast: Cast, environment: Environm
     page = visit(cast.alice).get(f"{ADDRESS}write/").content.decode()
     assert "accepts no uploads at the moment" in page
     assert 'type="file"' not in page
+    board = visit(cast.alice).get(ADDRESS).content.decode()
+    assert "is closed at the moment: it takes no uploads, and its duels wait." in board
 
 
 def test_the_guide_fetches_an_environment_that_is_not_in_the_kit(

@@ -5,10 +5,16 @@ from __future__ import annotations
 from django.contrib.humanize.templatetags.humanize import ordinal
 from django.utils import timezone
 
-from core.editions.disqualifying import disqualification_preview, participant_disqualify, participant_readmit
+from core.editions.disqualifying import (
+    disqualification_preview,
+    participant_can_return,
+    participant_disqualify,
+    participant_readmit,
+)
 from core.errors import Refused
 from core.models import Audience, Participant, Season, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
+from core.tournaments.registration_selectors import PATIENCE, awaited_count
 from core.tournaments.schedules import schedule_remove
 from core.tournaments.services import ladder_stop, tournament_cancel, tournament_go_on, tournament_pause
 from core.tournaments.voiding import VOIDABLE, round_void
@@ -30,7 +36,12 @@ def _planned(tournament: Tournament) -> None:
 
 def _begin(tournament: Tournament, answer: OrganiserAnswer) -> str:
     _planned(tournament)
-    tournament_begin_soon(tournament=tournament, now=timezone.now())
+    now = timezone.now()
+    tournament_begin_soon(tournament=tournament, now=now)
+    tournament.refresh_from_db()
+    if count := awaited_count(tournament, now=now):
+        versions = f"{count} version{'s' * (count > 1)} uploaded in time"
+        return f"begins when {versions} can play, but waits {PATIENCE.seconds // 60} minutes at most."
     return "begins within seconds."
 
 
@@ -206,9 +217,9 @@ PARTICIPANT_ACTIONS = (
         do=_disqualify,
         question=OrganiserQuestion(
             title="Disqualify participants",
-            consequence="The agent leaves the table, and points of its season. What it played is decided by the rules "
-            "of the format for those who leave; nothing is replayed, and ratings stay. After the end this can be "
-            "taken back. These ranks change:",
+            consequence="The agent leaves the table and gets no points for its season. The rules of the format decide "
+            "its meetings, as for an agent that withdraws; nothing is replayed, and ratings stay. Only after the end "
+            "of the tournament can this be taken back.",
             button="Disqualify it",
             reason="Reason, shown to everyone on the page of the tournament",
             preview=_table_then,
@@ -222,7 +233,7 @@ PARTICIPANT_ACTIONS = (
         label="Put back into the table",
         button="Readmit",
         do=_readmit,
-        fits=lambda participant: bool(participant.disqualified_because),
+        fits=participant_can_return,
         of="core.tournament",
         is_told=False,
     ),

@@ -107,7 +107,13 @@ def test_webhooks_are_added_changed_tested_and_deleted(cast: Cast, visit: As) ->
     olga = visit(cast.olga)
     given = {"name": "room", "format": "GENERIC", "secret_url": HOOK, "kinds": ["ALARM"], "is_active": "on"}
     assert olga.post("/organise/webhooks/add/", given | {"secret_url": "http://10.0.0.1/"}).status_code == 422
-    for inside in ("https://10.0.0.1/", "https://localhost/hook", "https://[::1]/"):
+    for inside in (
+        "https://10.0.0.1/",
+        "https://localhost./hook",
+        "https://[::1]/",
+        "https://127.1/",
+        "https://2130706433/",
+    ):
         refused = olga.post("/organise/webhooks/add/", given | {"secret_url": inside})
         assertContains(refused, "This address is not on the public internet", status_code=422)
         assertContains(refused, '<a href="#id_secret_url">', status_code=422)

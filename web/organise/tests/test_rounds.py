@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.asserts import assertContains, assertNotContains
 
+from arena_kit.ranking.formats import RoundRobin
 from core.jobs.messages import TOURNAMENT_TASK
 from core.models import JobState, LedgerVoid, Participant, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.organising import REASON, act, waiting_messages
 from core.tournaments.services import tournament_cancel
+from tests.tournaments import entered, organised
 
 pytestmark = pytest.mark.django_db
 
@@ -106,3 +110,46 @@ def test_an_organiser_disqualifies_a_participant_and_takes_it_back(
     assertContains(organiser.get(page), "Disqualified by the organisers: It read memory.")
     assert act(organiser, "readmit", row) == [f"{row} is back in the table within seconds."]
     assertNotContains(organiser.get(page), "Disqualified by the organisers")
+
+
+def test_the_table_says_that_it_is_disqualified_and_not_that_it_withdrew(organiser: Client) -> None:
+    rows = entered(factories.environment(), factories.user("anna"), ["x", "y", "z"])
+    cup = organised(RoundRobin(), rows, left={rows[0].pk: 1})
+    page = reverse("web:edition", args=["tic-tac-toe", cup.edition])
+    assertContains(organiser.get(page), "Withdrew.")
+    cup.participants.filter(submission=rows[0]).update(disqualified_because="It read memory.")
+    assertContains(organiser.get(page), "Disqualified: It read memory.")
+    assertNotContains(organiser.get(page), "Withdrew.")
+
+
+def test_what_left_while_it_was_played_is_offered_no_return(organiser: Client, players: list[Submission]) -> None:
+    tournament = factories.tournament(players)
+    Tournament.objects.update(is_automatic=False, name="Cup")
+    tournament.participants.update(withdrawn_at=factories.NOON, left_after=1, disqualified_because="It read memory.")
+    Tournament.objects.update(ended_at=factories.NOON + timedelta(hours=1))
+    page = reverse("web:participant", args=["tic-tac-toe", tournament.edition, players[0].agent.name])
+    assertNotContains(organiser.get(page), "Readmit")
+
+
+def test_a_paused_tournament_goes_on(organiser: Client, players: list[Submission]) -> None:
+    tournament = factories.tournament(players, state=TournamentState.RUNNING)
+    Tournament.objects.update(is_automatic=False, name="Cup", paused_at=factories.NOON)
+    assert act(organiser, "go_on", tournament) == ["Tic-tac-toe: Cup goes on."]
+
+
+def test_begin_now_says_that_it_waits_for_versions_and_does_not_begin_to_wait_anew(
+    organiser: Client, players: list[Submission]
+) -> None:
+    tournament = factories.planned(
+        players[0].agent.environment, registration_opens_at=None, registration_closes_at=None
+    )
+    late = factories.submission(factories.agent(players[0].agent.owner, tournament.environment, "late"))
+    factories.build(late, JobState.QUEUED)
+    Submission.objects.filter(pk=late.pk).update(created_at=factories.NOON)
+    said = act(organiser, "begin_now", tournament)
+    assert said == [f"{tournament} begins when 1 version uploaded in time can play, but waits 30 minutes at most."]
+    tournament.refresh_from_db()
+    begins_at = tournament.starts_at
+    act(organiser, "begin_now", tournament)
+    tournament.refresh_from_db()
+    assert tournament.starts_at == begins_at

@@ -85,6 +85,12 @@ def test_the_owner_and_staff_read_why_a_version_failed(cast: Cast, agent: Agent,
         assert "<script>alert" not in shown
 
 
+def test_a_closed_environment_offers_no_new_version(cast: Cast, agent: Agent, visit: As) -> None:
+    assert "New version" in page(visit(cast.alice), agent)
+    Environment.objects.update(is_active=False)
+    assert "New version" not in page(visit(cast.alice), agent)
+
+
 @pytest.mark.parametrize("is_public", [False, True])
 def test_a_failed_try_is_seen_by_its_owner_and_organisers_alone(
     cast: Cast, agent: Agent, visit: As, is_public: bool
