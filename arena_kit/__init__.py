@@ -92,9 +92,11 @@ def make_vec(environment: str, num_envs: int = 1, opponent: Any = "random", **fu
     """Return several of what `make` returns as one vector environment of Gymnasium, which steps them together.
 
     opponent, further: as in `make`, for each of them. `gymnasium.make_vec("arena/NAME")` does the same. Raises as
-    `make`.
+    `make`, and ValueError without an environment.
     """
     _needs("gymnasium", "gymnasium")
+    if num_envs < 1:
+        raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
     # Late: `import arena_kit` alone stays quick.
     from gymnasium.vector import SyncVectorEnv
 

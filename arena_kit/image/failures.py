@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -74,6 +75,8 @@ class Missing:
             # A name that another package wrote is not a slip of the owner.
             meant = None if self.needed_by else likely_wheel(self.name)
             what = f"Did you mean {meant}?" if meant else "Check the name, or leave it out."
+            if not self.needed_by and self.name in sys.stdlib_module_names:
+                why, what = f"{self.name} is a part of Python. ", "Leave it out."
             if meant and self.name in NO_WHEELS:
                 why, what = f"{self.name} has no wheels. ", f"Write {meant} instead."
             return BuildFailed(f"{shown}: {why}{what}", code="no_wheel")

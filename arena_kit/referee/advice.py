@@ -27,7 +27,11 @@ _CASES = (
             "ProcessPoolExecutor need. Compute in one process, or in threads: a player has one core."
         ),
     ),
-    (r"Read-only file system", "Players may write only to /tmp."),
+    (r"Read-only file system|Permission denied: '(?!/)", "Players may write only to /tmp."),
+    (
+        r"attempted relative import",
+        "The files of a player are no package: write `import helper` or `from helper import ...`, without the dot.",
+    ),
     (r"deserialize object on a CUDA device", "Players have no graphics card: load with map_location='cpu'."),
     (
         r"[Nn]ame resolution|Network is unreachable|urlopen error|Max retries exceeded",

@@ -130,6 +130,8 @@ def read_score(log: str, exit_status: int | None) -> ScriptScore | ScriptFailure
     if wrong is not None:
         return _failure(*wrong, log)
     sentence = 'The script printed no score: a line such as {"score": 123.4} must be the last one that it prints.'
+    if NEARLY.search(log):
+        sentence += ' Print it by itself on its line, as json.dumps({"score": float(score)}) writes it.'
     if log.startswith("[") and " bytes cut]" in log[:40]:
         sentence += " Only the end of its output was kept; print a shorter line."
     return _failure(ScriptFault.NO_SCORE, sentence, log)
@@ -151,6 +153,8 @@ def _failure(code: ScriptFault, sentence: str, log: str) -> ScriptFailure:
 
 
 OBJECT = re.compile(r'\{(?=\s*["}])')
+NEARLY = re.compile(r"""\{\s*['"\u2018-\u201d]?score['"\u2018-\u201d]?\s*:""", re.IGNORECASE)
+"""Matches an object with a score as Python prints a dict, or as people write it."""
 CUT = re.compile(r"\[\d+ bytes cut\]")
 
 

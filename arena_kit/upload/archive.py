@@ -173,6 +173,8 @@ def _entry_point(names: tuple[str, ...]) -> str:
                 )
             if name.lower() == wanted:
                 raise ArchiveRefused(f"Rename {name} to {wanted}, in lower case.", code="entry_point_name")
+    within = next((name for name in names if name.lower().endswith(".zip")), None) if len(names) == 1 else None
+    hint = f" Send {printable(within)}, which is in it, by itself." if within else ""
     raise ArchiveRefused(
-        "The zip has no player.py at its root (agent.py and main.py are accepted too).", code="no_entry_point"
+        f"The zip has no player.py at its root (agent.py and main.py are accepted too).{hint}", code="no_entry_point"
     )

@@ -29,8 +29,8 @@ def is_unreadable(name: str) -> bool:
     return folded.endswith(UNREADABLE_SUFFIXES) or ".so." in folded.rpartition("/")[2]
 
 
-LITTER = frozenset({"__macosx", ".ds_store", "icon\r", "thumbs.db", "desktop.ini"})
-"""Folders and files that Finder and Explorer add, in lower case."""
+LITTER = frozenset({"__macosx", ".ds_store", "icon\r", "thumbs.db", "desktop.ini", "@eadir"})
+"""Folders and files that Finder, Explorer and drives of Synology add, in lower case."""
 KEPT_HIDDEN = ".python-version"
 """The one hidden file that describes a submission."""
 TOOLS = frozenset({"venv"})
@@ -46,9 +46,9 @@ NOTED_NAMES = 5
 
 
 def is_litter(name: str) -> bool:
-    """Return whether Finder or Explorer adds a file with this path; those with `._` are its notes on other files."""
+    """Return whether a system or packer adds a file with this path; `._` and PaxHeaders are notes on other files."""
     parts = name.casefold().split("/")
-    return any(part in LITTER or part.startswith("._") for part in parts)
+    return any(part in LITTER or part.startswith(("._", "paxheaders")) for part in parts)
 
 
 def is_secret(name: str) -> bool:

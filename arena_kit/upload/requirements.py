@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from arena_kit.upload.archive import ArchiveReport
-from arena_kit.upload.conda import CondaRequirement, conda_requirement, pip_requirement
+from arena_kit.upload.conda import FROM_BASE_IMAGE, CondaRequirement, conda_requirement, pip_requirement
 from arena_kit.upload.conda_names import plain_name
 from arena_kit.upload.zip_safety import MOST_MISTAKES, UploadRefused
 
 _MEANT = re.compile(
     r"requirements?(?:[-_.]\w+)?\.txt(?:\.txt)?|requirements?|(?:conda|env|environment)\.ya?ml|environment\.ya?ml\.txt|"
-    r"pipfile(?:\.lock)?|(?:poetry|pdm|uv)\.lock"
+    r"pipfile(?:\.lock)?|(?:poetry|pdm|uv)\.lock|pyproject\.toml"
 )
 """Names in lower case that people give to their requirements, and under which they are not read."""
 _HIDDEN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Matches marks that show a text in another order than it is read, which no comment needs."""
+_SPACE = re.compile("[\u00a0\u2000-\u200a\u202f\u3000]")
+"""Matches spaces of web pages and of other keyboards, which look like plain ones."""
+_PIP_LIST = re.compile(r"Package +Version(?: .*)?")
 _CONDA_EXPORT = re.compile(r"[\w.-]+=[^=\s]+=[^=\s]+", re.ASCII)
 MAX_REQUIREMENTS = 100
 MAX_LINE_CHARACTERS = 300
@@ -58,12 +61,14 @@ def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requ
         if name in report.names:
             return parse(read(name), name)
     unread = [name for name in report.names if "/" not in name and _MEANT.fullmatch(name.lower())]
+    # Most have settings of tools alone.
+    unread = [name for name in unread if not name.endswith(".toml") or "dependencies" in read(name)]
     return Requirements((), tuple(f"{name} is not read: {_wanted(name)}" for name in unread))
 
 
 def _wanted(name: str) -> str:
     wanted = "environment.yml" if "env" in name.lower() or name.lower().endswith("ml") else "requirements.txt"
-    if name.lower().startswith(("pipfile", "poetry", "pdm", "uv")):
+    if name.lower().startswith(("pipfile", "poetry", "pdm", "uv", "pyproject")):
         return "write its packages as lines of requirements.txt."
     return f"rename it to {wanted}, in lower case."
 
@@ -91,7 +96,7 @@ def parse_requirements(text: str, name: str = "requirements.txt") -> Requirement
     """Return the lines of a requirements.txt. Raises RequirementsRefused.
 
     A line may hold a name, extras, versions, markers and hashes, which are ignored, but no options, addresses or paths.
-    Also read is what `conda list --export` writes.
+    Also read is what `conda list --export` and `pip list` write.
     """
     with _located(name):
         return _requirements_txt(text, name)
@@ -111,6 +116,10 @@ def _requirements_txt(text: str, name: str) -> Requirements:
         )
     if is_conda:
         notes.append(f"{name} is read as written by conda list --export.")
+    if written and _PIP_LIST.fullmatch(written[0][1]):
+        notes.append(f"{name} is read as written by pip list.")
+        rows = [(number, line.split()) for number, line in written[1:] if line.strip("- ")]
+        written = [(number, "==".join(words[:2])) for number, words in rows if words[0] not in FROM_BASE_IMAGE]
     for number, line in written:
         where = f"{name}, line {number}"
         with mistakes.at(name, number):
@@ -129,7 +138,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     # Some editors begin a file with a byte order mark.
     for number, raw in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         # A comment that hides text stays, and is refused.
-        line = (raw if _HIDDEN.search(raw) else re.sub(r"(\A|\s)#.*\Z", "", raw)).strip()
+        line = _SPACE.sub(" ", raw if _HIDDEN.search(raw) else re.sub(r"(\A|\s)#.*\Z", "", raw)).strip()
         begun = begun or number
         parts.append(line.removesuffix("\\").strip())
         if line.endswith("\\"):
@@ -227,8 +236,13 @@ def read_yaml(text: str, name: str) -> Any:
     try:
         _check_tokens(text, name)
         return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        raise RequirementsRefused(f"{name} is not valid YAML.", code="environment_yml") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where, line = (f"{name}, line {mark.line + 1}", mark.line + 1) if mark else (name, None)
+        hint = " Indent it with spaces, not with tabs." if "\t" in text else ""
+        refusal = RequirementsRefused(f"{where}: this is not valid YAML.{hint}", code="environment_yml")
+        refusal.line = line
+        raise refusal from None
 
 
 @contextlib.contextmanager

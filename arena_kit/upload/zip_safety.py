@@ -83,6 +83,14 @@ _JOINERS = frozenset("\u200c\u200d\u2060")
 """Marks between letters, which Persian words and some emoji are written with; they are no controls."""
 _TAGS = range(0xE0020, 0xE0080)
 """Characters that the flags of regions end with."""
+_PACKED = (
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"Rar!", "a RAR archive"),
+)
+"""The beginnings of archives that people send under the name of a zip."""
 _UTF8 = 0x800
 """The flag of an entry whose name is marked as UTF-8."""
 
@@ -141,11 +149,23 @@ def _unmarked(entry: zipfile.ZipInfo) -> str | None:
         return None
 
 
+def _really(file: IO[bytes]) -> str:
+    """Return what a file is that is no zip, as far as its beginning shows, and what to do."""
+    file.seek(0)
+    begin = file.read(READ_BYTES)
+    if begin.lstrip().startswith(b"{") and b'"cells"' in begin:
+        return " but a notebook. Save its code as player.py"
+    if begin[257:262] == b"ustar":
+        return " but a tar archive: tar makes no zip of a name that ends with .zip. Pack player.py and its files anew"
+    kind = next((name for magic, name in _PACKED if begin.startswith(magic)), "")
+    return f"{kind and f' but {kind}'}. Pack player.py and its files into a zip"
+
+
 def open_zip(file: IO[bytes], limits: ArchiveLimits) -> Archive:
     """Open a seekable file as a zip, once its table of contents is known to be small. Raises ArchiveRefused."""
     file.seek(0)
     if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
-        raise ArchiveRefused("This is not a zip file. Pack player.py and its files into a zip.", code="not_a_zip")
+        raise ArchiveRefused(f"This is not a zip file{_really(file)}.", code="not_a_zip")
     _check_end_record(file, limits)
     file.seek(0)
     try:
@@ -280,6 +300,9 @@ def _check_names(entries: list[zipfile.ZipInfo]) -> None:
 def _twice(first: str, second: str) -> str:
     if first == second:
         return f"The zip has two entries named {first}. Pack it again, with one of them."
+    if unicodedata.normalize("NFC", first) == unicodedata.normalize("NFC", second):
+        # They look alike: one has its accents as letters of their own, as macOS may write them.
+        first, second = ascii(first)[1:-1], ascii(second)[1:-1]
     return f"The zip has the entries {first} and {second}, which are one file on some systems. Rename one of them."
 
 

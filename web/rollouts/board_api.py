@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -72,7 +73,11 @@ class ApplicationBoard(Acting):
         query = BoardVersion(data=request.query_params)
         query.is_valid(raise_exception=True)
         environment = one(Environment.objects.filter(kind="APP"), slug=slug)
-        return Response(_shown(board(environment, query.validated_data.get("version")), request))
+        version = query.validated_data.get("version")
+        found = board(environment, version)
+        if version is not None and found.version != version:
+            raise Http404(f"This board has no version {version}.")
+        return Response(_shown(found, request))
 
     @extend_schema(request=BoardTasks, responses={201: OpenApiTypes.OBJECT, 404: NO_APPLICATION})
     def post(self, request: Request, slug: str) -> Response:

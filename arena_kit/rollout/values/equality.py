@@ -28,6 +28,7 @@ _FOLDS = str.maketrans(
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
         **dict.fromkeys("\u00a0\u202f\u2007\u2009\u200a\u2002\u2003", " "),
         **dict.fromkeys("\u200b\u2060\ufeff", ""),
+        "\u2011": "-",
     }
 )
 """Quotes and spaces as word processors and models write them, and the plain ones."""
@@ -60,7 +61,7 @@ def plain(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a text with plain quotes for typographic ones, and with spaces for those that do not break."""
+    """Return a text with plain quotes for typographic ones, and with spaces and hyphens for those that do not break."""
     return plain(text).translate(_FOLDS)
 
 

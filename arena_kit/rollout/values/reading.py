@@ -2,8 +2,9 @@
 
 1. A text is the answer itself where a text is expected.
 2. An object or a list is the last one in the text that lies in no other one; one in a fenced block goes first.
-3. A number, true, false or null is the whole text, or its last line, or what stands behind the last colon of that line;
-   marks of Markdown, quotes and a full stop around it do not count, and numbers may have thousands in groups.
+3. A number, true, false or null (Python's None) is the whole text, or its last line, or what stands behind the last
+   colon, `=` or `is` of that line, or in its boxed{} of TeX; marks of Markdown, fences, quotes and a full stop around
+   it do not count, and numbers may have thousands in groups.
 4. Typographic quotes count as plain ones and spaces that do not break as spaces where the text is not JSON as it is.
 """
 
@@ -14,14 +15,20 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from arena_kit.rollout.values.answers import MOST_CHARACTERS, blocks_in, values_in
+from arena_kit.rollout.values.answers import FENCE, MOST_CHARACTERS, blocks_in, values_in
 from arena_kit.rollout.values.equality import folded, is_number
 from arena_kit.rollout.values.paths import NOTHING
 
+MOST_SCALAR = 1_000
+"""The characters within which a number or a word stands."""
 KINDS = ("object", "array", "string", "number", "boolean", "null")
-_WRAPPED = re.compile(r"[\s*_`\"'$]*(.*?)[\s*_`\"']*\.?[\s*_`\"']*", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,18})(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?")
-_WORDS = {"true": True, "false": False, "null": None}
+_WRAPPED = re.compile(r"[\s*_`\"'$#]*(.*?)[\s*_`\"']*[.\u3002]?[\s*_`\"']*", re.DOTALL)
+_FENCED = re.compile(r"```(?:json)?[ \t]*\n([^\n]*)\n```", re.IGNORECASE)
+_BOXED = re.compile(r".*\\boxed\{([^{}]*)\}[$.\s]*", re.DOTALL)
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]{1,3}(?:(?:,[0-9]{3})+|(?: [0-9]{3})+)|[0-9]{1,18})(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?"
+)
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def kind_of(value: Any) -> str:
@@ -62,8 +69,11 @@ def _values(text: str, kinds: Collection[str]) -> Iterator[Any]:
     if not {"object", "array"}.isdisjoint(kinds):
         yield from reversed(blocks_in(text))
         yield from reversed(values_in(text))
-    last = text.strip().rpartition("\n")[2]
-    for part in (text, last, last.rpartition(":")[2]):
+    short = text[-MOST_SCALAR:].strip()
+    fence = _FENCED.search(short, max(0, short[:-3].rfind(FENCE)))
+    last = (fence[1] if fence and fence.end() == len(short) else short).rpartition("\n")[2]
+    boxed = _BOXED.fullmatch(last)
+    for part in (text, boxed[1] if boxed else last, *(last.rpartition(mark)[2] for mark in (":", " = ", " is "))):
         if (value := _scalar(part)) is not NOTHING:
             yield value
 
@@ -73,7 +83,7 @@ def _scalar(text: str) -> Any:
     if bare.casefold() in _WORDS:
         return _WORDS[bare.casefold()]
     number = bare.replace("\u2212", "-")
-    return json.loads(number.replace(",", "").removeprefix("+")) if _is_number(number) else NOTHING
+    return json.loads(number.replace(",", "").replace(" ", "").removeprefix("+")) if _is_number(number) else NOTHING
 
 
 def _is_number(text: str) -> bool:
@@ -82,5 +92,5 @@ def _is_number(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    found = _WRAPPED.fullmatch(text) if len(text) <= 1000 else None
+    found = _WRAPPED.fullmatch(text) if len(text) <= MOST_SCALAR else None
     return text.strip() if found is None else found[1].strip()

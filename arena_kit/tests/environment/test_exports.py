@@ -302,6 +302,17 @@ def test_several_are_one_vector_environment() -> None:
         environment.close()
 
 
+def test_a_vector_without_an_environment_is_refused() -> None:
+    with pytest.raises(ValueError, match="num_envs must be at least 1, not 0"):
+        arena_kit.make_vec("connect-four", 0)
+
+
+@pytest.mark.parametrize("made", [arena_kit.make("connect-four"), arena_kit.make_vec("connect-four", 1)])
+def test_a_step_before_the_match_begins_says_what_to_call(made: Any) -> None:
+    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset"):
+        made.step(made.action_space.sample())
+
+
 @pytest.mark.parametrize("order", ["arena_kit, gymnasium", "gymnasium, arena_kit"])
 def test_the_names_are_there_whichever_is_imported_first(order: str) -> None:
     code = f"import {order}; gymnasium.make('arena/tic-tac-toe').reset(); print('made')"

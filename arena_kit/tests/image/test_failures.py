@@ -151,6 +151,7 @@ def test_every_failure_has_a_code_of_its_own_and_one_line(
         ("cv2", "Did you mean opencv-python-headless?"),
         ("stable-baselines==3", "stable-baselines has no wheels. Write stable-baselines3 instead."),
         ("qqqq", "Check the name, or leave it out."),
+        ("json", "json is a part of Python. Leave it out."),
     ],
 )
 def test_a_package_that_is_not_there_is_told_what_was_probably_meant(wanted: str, advice: str) -> None:

@@ -255,6 +255,29 @@ def test_any_finite_score_is_read_whatever_stands_around_it(before: str, score: 
     assert score_of(f"{before}\n{json.dumps({'score': score})}\n{after}").score == score
 
 
+@pytest.mark.parametrize(
+    "log",
+    [
+        "{'score': 3.5}",
+        '{"score": np.float64(5.0)}',
+        '{"score": 5,}',
+        "{\u201cscore\u201d: 5}",
+        "{score: 5}",
+        '{"Score": 5}',
+    ],
+)
+def test_what_is_nearly_a_score_says_how_to_print_one(log: str) -> None:
+    found = read_score(log, 0)
+    assert isinstance(found, ScriptFailure)
+    assert 'by itself on its line, as json.dumps({"score": float(score)}) writes it.' in found.error
+
+
+def test_a_script_without_any_score_reads_nothing_about_json() -> None:
+    found = read_score("score: 5", 0)
+    assert isinstance(found, ScriptFailure)
+    assert "json.dumps" not in found.error
+
+
 @given(log=st.text() | st.lists(ANY_JSON.map(json.dumps)).map("\n".join), exit_status=st.none() | st.integers(-70, 255))
 def test_no_output_leads_to_anything_but_a_plain_verdict(log: str, exit_status: int | None) -> None:
     found = read_score(log, exit_status)

@@ -20,6 +20,11 @@ CONTRACT = (
     "    def start(self, s, v): return 'Player'\n    def step(self, s, v, r): ...\n    def end(self, s, r): ...\n"
 )
 KAGGLE = "def agent(observation, configuration):\n    return 'Kaggle'\n"
+ABSTRACT = (
+    "import abc\nclass Player(abc.ABC):\n    @abc.abstractmethod\n    def choose(self): ...\n"
+    "    def start(self, s, v): return self.choose()\n    def step(self, s, v, r): return self.choose()\n"
+    "    def end(self, s, r): ...\n"
+)
 numbers = itertools.count()
 
 
@@ -50,6 +55,10 @@ FOUND = {
     "a helper Player with keywords": (
         f"class Player:\n    def __init__(self, *, a, b): ...\n{CONTRACT}{KAGGLE}", "Kaggle",
     ),
+    "an abstract Player that another class fills in": (
+        f"{ABSTRACT}class Own(Player):\n    def choose(self): return 'Own'\n", "Own",
+    ),
+    "an abstract Player beside Kaggle's function": (f"{ABSTRACT}{KAGGLE}", "Kaggle"),
     "a helper Agent whose act needs more": (f"class Agent:\n    def act(self, board, mark): ...\n{KAGGLE}", "Kaggle"),
     "a helper Agent that needs arguments": (
         f"class Agent:\n    def __init__(self, a, b): ...\n    def act(self, s): ...\n{KAGGLE}", "Kaggle",
@@ -116,6 +125,15 @@ def test_a_file_without_a_player_that_can_be_called_says_what_to_change(source: 
         adapt("main", module_of(source))
     assert sentence in str(caught.value)
     assert str(caught.value).endswith(ACCEPTED)
+
+
+@pytest.mark.parametrize(
+    ("classes", "there"),
+    [("", "none"), ("".join(f"class {name}(Player):\n    def choose(self): ...\n" for name in "BA"), "A, B")],
+)
+def test_an_abstract_player_without_one_class_that_fills_it_in_is_named(classes: str, there: str) -> None:
+    with pytest.raises(RuntimeError, match=f"Player of main.py is abstract, .* there: {there}. Call the one"):
+        adapt("main", module_of(f"{ABSTRACT}{classes}"))
 
 
 def test_warnings_and_the_loader_have_one_list_of_forms() -> None:

@@ -42,6 +42,7 @@ def unmarked(name: str) -> io.BytesIO:
         (["player.py", "__MACOSX/._player.py"], ["player.py"]),
         (["player.py", ".DS_Store", "lib/.DS_Store"], ["player.py"]),
         (["player.py", "Icon\r"], ["player.py"]),
+        (["player.py", "PaxHeaders.123/player.py", "lib/@eaDir/x.py@SynoEAStream"], ["player.py"]),
         (["player.py", "Thumbs.db", "data/desktop.ini"], ["player.py"]),
         (["player.py", ".ipynb_checkpoints/player-checkpoint.py"], ["player.py"]),
         (["player.py", ".idea/workspace.xml", ".vscode/settings.json"], ["player.py"]),
@@ -81,6 +82,36 @@ def test_two_entries_for_one_file_are_both_named_as_they_are_written(first: str,
     said = refusal(zip_of((first, b""), (second, b"")))
     assert said.code == "duplicate_name"
     assert f"the entries {first} and {second}, which are one file on some systems. Rename" in str(said)
+
+
+def test_names_that_look_alike_are_told_apart() -> None:
+    said = str(refusal(zip_of(("caf\u00e9.py", b""), ("cafe\u0301.py", b""))))
+    assert r"the entries caf\xe9.py and cafe\u0301.py, which are one file" in said
+
+
+@pytest.mark.parametrize(
+    ("begin", "sentence"),
+    [
+        (b"\x1f\x8b\x08 and more", "This is not a zip file but a gzip archive. Pack player.py and its files into"),
+        (b"7z\xbc\xaf\x27\x1c", "but a 7z archive. Pack"),
+        (b"Rar!\x1a\x07\x00", "but a RAR archive. Pack"),
+        (b"BZh91AY", "but a bzip2 archive. Pack"),
+        (b"player.py".ljust(257, b"\0") + b"ustar  \0", "but a tar archive: tar makes no zip of a name that ends with"),
+        (b'\n{"metadata": {}, "cells": []}', "but a notebook. Save its code as player.py."),
+        (b"", "This is not a zip file. Pack player.py and its files into a zip."),
+        (b'{"cell": 1}', "This is not a zip file. Pack"),
+    ],
+)
+def test_what_is_sent_in_place_of_a_zip_is_named(begin: bytes, sentence: str) -> None:
+    assert sentence in str(refusal(io.BytesIO(begin)))
+
+
+def test_a_zip_in_a_zip_is_named() -> None:
+    inner = zip_of().getvalue()
+    assert str(refusal(zip_of(("agent.zip", inner), player=False))).endswith(
+        "Send agent.zip, which is in it, by itself."
+    )
+    assert "by itself" not in str(refusal(zip_of(("a.zip", inner), ("b.zip", inner), player=False)))
 
 
 def test_a_name_is_shown_readable() -> None:

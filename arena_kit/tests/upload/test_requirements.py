@@ -20,6 +20,8 @@ from arena_kit.upload.requirements import (
     read_requirements,
 )
 
+PIP_LIST = "Package    Version\n---------- -------\n"
+
 
 def test_lines_are_normalised_sorted_and_without_comments() -> None:
     text = "\ufeff# for the net\r\ntorch>=2.1 , <3\r\nnumpy==1.26.4 # pinned\n\nNumPy[all]\nnumpy==1.26.4\n"
@@ -214,6 +216,9 @@ EXPORT = "# This file may be used to create an environment using:\n# $ conda cre
         ("torch==2.1.0+cu121\ntorchvision==0.16.0+cu121", ["torch==2.1.0", "torchvision==0.16.0"]),
         ("numpy\npywin32==306\nappnope==0.1.3\npywinpty\npyobjc-core==9", ["numpy"]),
         ("gym==0.21.0", ["gym==0.21.0"]),
+        (f"{PIP_LIST}numpy      1.26.4\npip        24.0\ntorch      2.2.0+cpu\n", ["numpy==1.26.4", "torch==2.2.0"]),
+        ("Package Version Editable project location\n--- --- ---\nnumpy 1.26.4 /home/me/x\n", ["numpy==1.26.4"]),
+        ("numpy\u00a0>=1.20\n\u3000\nscipy\u2003==1.11 # \u6570", ["numpy>=1.20", "scipy==1.11"]),
     ],
 )  # fmt: skip
 def test_what_tools_write_is_read(text: str, lines: list[str]) -> None:
@@ -229,6 +234,7 @@ def test_what_tools_write_is_read(text: str, lines: list[str]) -> None:
         ("torch==2.3.0+cpu", "torch==2.3.0+cpu is read as torch==2.3.0: the package index has no other builds."),
         ("pywin32==306", "pywin32==306 is left out: players run on Linux, and it is for other systems."),
         (f"{EXPORT}numpy=1=0", "is read as written by conda list --export."),
+        (f"{PIP_LIST}numpy 1.26.4", "is read as written by pip list."),
     ],
 )
 def test_a_note_says_what_was_read_otherwise_than_written(text: str, note: str) -> None:
@@ -255,6 +261,7 @@ def test_packages_of_windows_and_macos_are_left_out_as_those_of_linux(line: str)
         ("./a\n./b\n", [1, 2], "Addresses and paths are not allowed"),
         ("-e .\n" * 40, [*range(1, 21)], "options like -e are not allowed. Remove the line."),
         ("n\u00fcmpy\n\nsc\u00efpy\n", [1, 3], "but in comments"),
+        (f"{PIP_LIST}n\u00fcmpy 1.0\nnumpy 1.0\n-e .\n", [3, 5], "options like -e"),
     ],
 )
 def test_all_mistakes_are_named_at_once_up_to_twenty(text: str, lines: list[int], sentence: str) -> None:
@@ -288,11 +295,32 @@ def test_an_explicit_list_of_conda_gets_advice() -> None:
         ("Environment.yml", "rename it to environment.yml"),
         ("Pipfile", "write its packages as lines of requirements.txt"),
         ("poetry.lock", "write its packages as lines of requirements.txt"),
+        ("pyproject.toml", "write its packages as lines of requirements.txt"),
     ],
 )
 def test_requirements_under_another_name_are_not_read_without_a_word(name: str, advice: str) -> None:
-    (note,) = read_requirements(ArchiveReport("player.py", ("player.py", name), 0), str).notes
+    read = "[project]\ndependencies = ['numpy']\n".format
+    (note,) = read_requirements(ArchiveReport("player.py", ("player.py", name), 0), read).notes
     assert note.startswith(f"{name} is not read: {advice}")
+
+
+def test_settings_of_tools_alone_are_no_requirements() -> None:
+    report = ArchiveReport("player.py", ("player.py", "pyproject.toml"), 0)
+    assert read_requirements(report, "[tool.ruff]\nline-length = {}\n".format) == Requirements(())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("name: rl\ndependencies:\n  - numpy\n\t- torch\n", "line 4: this is not valid YAML. Indent it with spaces"),
+        ("dependencies: [numpy\n", "line 2: this is not valid YAML."),
+    ],
+)
+def test_a_mistake_in_yaml_is_named_with_its_line(text: str, sentence: str) -> None:
+    with pytest.raises(RequirementsRefused) as caught:
+        parse_environment_yml(text)
+    assert f"environment.yml, {sentence}" in str(caught.value)
+    assert caught.value.line == int(sentence[5])
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])

@@ -57,6 +57,9 @@ def test_the_api_chooses_the_tasks_of_a_board(desk: Environment, olga: Client, a
     assert (made.status_code, made.json()["version"], ranking(desk)) == (201, 2, ["secret", "new"])
     assert AuditEntry.objects.get(action="choose_tasks").operator == "olga"
     assert Client().get(f"{BOARD}?version=1").json()["tasks"] == shown["tasks"]
+    for missing in (3, 10**30):
+        unknown = Client().get(f"{BOARD}?version={missing}")
+        assert (unknown.status_code, unknown.json()) == (404, {"detail": f"This board has no version {missing}."})
     refused = [
         as_user(ann).post(BOARD, {"tasks": ["new"]}, "application/json"),
         *(olga.post(BOARD, {"tasks": tasks}, "application/json") for tasks in ([], ["none"], ["open"])),
@@ -103,6 +106,7 @@ def test_the_page_of_a_task_archives_brings_back_and_deletes(desk: Environment, 
     applications.uploaded(ann, desk, {"id": "mine", "task": "Say 8.", "answer": 8})
     page, own = f"{PAGE}mine@ann/", as_user(ann)
     assert "Not needed any more?" in own.get(page).content.decode()
+    assert 'data-confirm="Delete this task?' in own.get(page).content.decode()
     assert "Not needed any more?" not in as_user(factories.user("bob")).get(page).content.decode()
     assert own.post(page, {"act": "archive"}).status_code == 302
     assert "This task is archived." in own.get(page).content.decode()

@@ -59,6 +59,8 @@ def test_pages_are_calm_in_every_size(batches: list[Batch], tab: Page) -> None:
                 tab.screenshot(path=Path(pictures) / f"{name}-{width}-{scheme}.png", full_page=True)
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
             assert "taken" not in tab.title()
+            words = "[...document.querySelectorAll('.facts.across dt')].filter((one) => one.offsetHeight > 40)"
+            assert tab.evaluate(f"{words}.map((one) => one.textContent)") == [], (name, width)
     assert said == []
 
 

@@ -83,7 +83,7 @@ class AgainstPlayers(Drawn, gymnasium.Env[Any, Any]):
         """Play an action and what the opponents answer."""
         table = self._table
         if not table.to_move:
-            raise gymnasium.error.ResetNeeded("The match is over: call reset().")
+            raise gymnasium.error.ResetNeeded("The match is over, or has not begun: call reset().")
         self._unseen[self._seat] = 0.0
         self._advance(action)
         self._play_others()

@@ -50,8 +50,8 @@ class SeatedMatch:
 
     @property
     def to_move(self) -> tuple[int, ...]:
-        """The seats that act now; `()` when the match is over."""
-        return () if self.forfeited_by is not None else self._environment.to_move
+        """The seats that act now; `()` before the match begins and when it is over."""
+        return () if self.forfeited_by is not None or not self._is_begun else self._environment.to_move
 
     @property
     def truncated(self) -> bool:

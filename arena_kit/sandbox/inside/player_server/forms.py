@@ -58,13 +58,28 @@ def player_class(name: str, module: Any) -> Callable[[bool], Any] | None:
     if make is None:
         return None
     if isinstance(make, type):
-        check_needs("Player", needed_by(make), most=1)
+        if getattr(make, "__abstractmethods__", None):
+            make = only_child(name, make, module)
+        check_needs(make.__name__, needed_by(make), most=1)
         others = [other for other in FORMS[1:] if hasattr(module, other)]
         if not all(callable(getattr(make, method, None)) for method in ("start", "step")) and (
             others or last_function(module)
         ):
             raise Unfit(f"The class Player of {name}.py has no methods start and step. {ACCEPTED}")
     return without_argument(make) if takes_nothing(make) else make
+
+
+def only_child(name: str, base: type, module: Any) -> type:
+    """Return the one class of the file that fills in an abstract class Player."""
+    values = dict.fromkeys(value for value in vars(module).values() if isinstance(value, type))
+    found = [one for one in values if issubclass(one, base) and not getattr(one, "__abstractmethods__", None)]
+    if len(found) != 1:
+        names = ", ".join(sorted(one.__name__ for one in found)) or "none"
+        raise Unfit(
+            f"Player of {name}.py is abstract, and the arena plays the one class that fills it in; there: {names}. "
+            "Call the one that shall play Player."
+        )
+    return found[0]
 
 
 def maker(name: str, module: Any) -> Callable[[bool], Any] | None:
