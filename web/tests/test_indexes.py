@@ -107,7 +107,9 @@ def test_lists_come_in_their_order_from_an_index(rows: Crowd) -> None:
     for name, (query, indexes) in LISTS.items():
         plan = query(rows).explain()
         assert any(index in plan for index in indexes), (name, plan)
-        assert not any(word in plan for word in SORTED), (name, plan)
+        # The few versions of one agent may be sorted; the list itself is not.
+        whole, _, _ = plan.partition("SubPlan")
+        assert not any(word in whole for word in SORTED), (name, plan)
 
 
 def test_rows_are_found_by_an_index(rows: Crowd) -> None:

@@ -135,8 +135,8 @@ def test_the_match_of_the_home_page_takes_the_room_of_the_drawing(page: Page, st
     )
     page.set_viewport_size({"width": 390, "height": 844})
     heights = []
-    for shown in ("svg", "img"):
-        if shown == "svg":
+    for shown in ("img[data-still]", "img:not([data-still])"):
+        if shown == "img[data-still]":
             page.route("**/frames.json", lambda route: route.abort())
         page.goto("/")
         expect(page.locator(f"#hero .stage > a > {shown}")).to_be_visible()

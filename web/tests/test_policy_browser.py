@@ -195,7 +195,9 @@ def test_a_second_factor_is_set_up_under_the_policy(transactional_db: None, tab:
 def _is_for_programs(address: str) -> bool:
     """The API, whose one page is looked at in `test_schema_browser.py`; what monitors ask; files."""
     return (
-        address.startswith(("/api", "/health", "/kit/", "/submissions/", "/leaderboard/", "/metrics", "/robots.txt"))
+        address.startswith(
+            ("/api", "/health", "/kit/", "/submissions/", "/leaderboard/", "/metrics", "/robots.txt", "/sitemap")
+        )
         or address.endswith(
             (".zip", ".gz", ".json", ".ipynb", ".csv", "/video", "/replay.html", ".png", ".svg", "{wheel}")
         )

@@ -262,7 +262,14 @@ def test_many_rows_cost_no_more_queries_than_two(rows: Crowd, size: int) -> None
     owner.force_login(User.objects.get(username="hero"))
     asked = addresses(rows)
     pages = {name: address for name, address in asked.items() if name.startswith("web:")}
-    own = {"web:profile", "web:sessions", "web:tokens", "web:inbox", *(f"web:{name}" for name in ORGANISE)}
+    own = {
+        "web:profile",
+        "web:sessions",
+        "web:tokens",
+        "web:inbox",
+        "web:agent_blunders",
+        *(f"web:{name}" for name in ORGANISE),
+    }
     theirs = {name: address for name, address in pages.items() if name not in own}
     # For what is only read the first time in a process.
     query_counts(owner, {"page": "/", "API": asked["api:duels"], "admin": reverse("admin:index")})
