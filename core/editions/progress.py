@@ -119,8 +119,7 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
         locked = tournament_lock(tournament)
         if locked.starts_at is not None and locked.starts_at > now:
             raise NotYet(f"{locked} begins on {moment(locked.starts_at)}; change that, or wait.")
-        seed = locked.seed or secrets.randbelow(2**31)
-        submissions = seeded(locked, seed=seed)
+        submissions = seeded(locked)
         try:
             played = format_of(locked)
             played.check(len(submissions))
@@ -130,7 +129,7 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
             tournament=locked,
             submissions=submissions,
             settings=format_settings(played),
-            seed=seed,
+            seed=locked.seed or secrets.randbelow(2**31),
             now=now,
         )
     tournament_step(locked, now=now)

@@ -29,12 +29,6 @@ from core.tournaments.voiding import meeting_again, round_void
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-def rate(players: list[Submission]) -> None:
-    """Give them seeds in this order."""
-    for number, player in enumerate(players):
-        factories.rating(player, 2000.0 - 100 * number)
-
-
 @pytest.fixture
 def environment() -> Environment:
     return factories.environment()
@@ -104,7 +98,6 @@ def test_a_voided_round_is_played_again_with_its_seeds_and_all_after_it_is_drawn
 
 
 def test_a_struck_duel_of_a_bracket_is_played_again_with_what_followed_from_it_alone(six: list[Submission]) -> None:
-    rate(six)
     tournament = begun(six, "single-elimination", third_place=True)
     play_on(tournament)
     duel = tournament.duels.get(round=1, player_1__in=(six[2].pk, six[5].pk))
@@ -184,7 +177,6 @@ def test_who_has_left_since_the_end_keeps_the_place_when_others_play_again(six: 
 
 @pytest.mark.nightly
 def test_who_has_left_since_the_end_and_is_drawn_again_leaves_a_walkover(six: list[Submission]) -> None:
-    rate(six)
     tournament = begun(six, "single-elimination")
     play_on(tournament)
     disable(six[0])
