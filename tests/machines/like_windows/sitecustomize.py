@@ -20,6 +20,7 @@ import io
 import itertools
 import os
 import sys
+import time
 import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -270,8 +271,13 @@ def simulate() -> None:
                         yield int(name), variable.partition("=")[2].split(",")
 
     def assigned(job, process):
-        jobs[job.value] = dict(started_ones())[process.value][-1]
-        return 1
+        # A process that has just begun has no environment yet.
+        for _ in range(500):
+            if numbers := dict(started_ones()).get(process.value):
+                jobs[job.value] = numbers[-1]
+                return 1
+            time.sleep(0.01)
+        return 0
 
     def terminated(job, status):
         for pid, numbers in started_ones():
