@@ -20,13 +20,16 @@ _SIGNAL_AT_PARENTS_END = 1
 _LOOK_SECONDS = 1.0
 
 
-def end_with_parent() -> None:
+def end_with_parent(parent: int = 0) -> None:
     """Ask this process to end when its parent does: orphans would run on beside the successors.
 
-    A parent with several threads can send the signal several times.
+    A parent with several threads can send the signal several times. parent: its pid, which shows that it has ended
+    before it could be watched; 0 where that is not known.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGTERM)
+        if parent and os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGTERM)
     else:
         threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
 
@@ -52,8 +55,9 @@ class Fork:
         self.returncode: int | None = None
         # A signal that arrives before the child has handlers of its own would be taken by those of this process.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        given = (work, theirs, mask, os.getpid())
         try:
-            self._process = multiprocessing.get_context("fork").Process(target=self._begin, args=(work, theirs, mask))
+            self._process = multiprocessing.get_context("fork").Process(target=self._begin, args=given)
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -62,7 +66,7 @@ class Fork:
         self.pid: int = self._process.pid
         self._all.add(self)
 
-    def _begin(self, work: Callable[[], None], output: int, mask: set[signal.Signals]) -> None:
+    def _begin(self, work: Callable[[], None], output: int, mask: set[signal.Signals], parent: int) -> None:
         os.setsid()
         for number in (1, 2):
             os.dup2(output, number)
@@ -73,7 +77,7 @@ class Fork:
                 os.close(pipe.fileno())
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
-        end_with_parent()
+        end_with_parent(parent)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         work()
 

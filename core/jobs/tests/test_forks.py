@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from core.jobs.forks import Fork
+from core.jobs.forks import Fork, end_with_parent
 from core.jobs.stopping import ask_to_stop, is_stopping
 
 DEADLINE_SECONDS = 300
@@ -110,3 +111,12 @@ def test_a_fork_ends_with_its_parent(fork: Callable[[Callable[[], None]], Fork])
     while Path(f"/proc/{inner}/stat").exists() and Path(f"/proc/{inner}/stat").read_text().split()[2] != "Z":
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_fork_ends_whose_parent_has_ended_before_it_was_watched() -> None:
+    other = subprocess.Popen([sys.executable, "-c", "pass"])
+    other.wait(DEADLINE_SECONDS)
+    child = multiprocessing.get_context("fork").Process(target=end_with_parent, args=(other.pid,))
+    child.start()
+    child.join(DEADLINE_SECONDS)
+    assert child.exitcode == -signal.SIGTERM
