@@ -114,9 +114,15 @@ def test_a_fork_ends_with_its_parent(fork: Callable[[Callable[[], None]], Fork])
 
 
 def test_a_fork_ends_whose_parent_has_ended_before_it_was_watched() -> None:
+    def begin(parent: int) -> None:
+        # As a fork does it first.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        end_with_parent(parent)
+        time.sleep(DEADLINE_SECONDS)
+
     other = subprocess.Popen([sys.executable, "-c", "pass"])
     other.wait(DEADLINE_SECONDS)
-    child = multiprocessing.get_context("fork").Process(target=end_with_parent, args=(other.pid,))
+    child = multiprocessing.get_context("fork").Process(target=begin, args=(other.pid,))
     child.start()
     child.join(DEADLINE_SECONDS)
     assert child.exitcode == -signal.SIGTERM
