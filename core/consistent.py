@@ -19,7 +19,7 @@ def one_moment() -> Iterator[None]:
     if database.vendor == "sqlite":
         database.ensure_connection()
         usual = database.transaction_mode
-        # The usual one locks out whoever writes.
+        # The usual one locks out all who write.
         database.transaction_mode = "DEFERRED"
         try:
             with transaction.atomic(durable=True):

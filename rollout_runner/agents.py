@@ -119,7 +119,7 @@ def model_of(row: LanguageModel, temperature: float | None) -> AskedModel:
 
 
 def default_model_ensure() -> None:
-    """Make the row of the older dashboard's model if there is none; for organisers, but in a demo for all."""
+    """Make the row of the older dashboard's model where it is missing; for organisers, but in a demo for all."""
     host = settings.MODEL_KEYS[settings.GEMINI_KEY_NAME].host
     LanguageModel.objects.get_or_create(
         name=GEMINI_MODEL,

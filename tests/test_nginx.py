@@ -58,7 +58,7 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def do_POST(self) -> None:
-        # A body that nobody reads ends the connection while nginx still sends it.
+        # Without reading the body it would end the connection while nginx still sends it.
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.do_GET()
 

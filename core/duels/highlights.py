@@ -51,7 +51,7 @@ def highlights(duel: Duel, index: Sequence[MatchSummary]) -> list[Highlight]:
 def highlights_beside(
     duel: Duel, index: Sequence[MatchSummary], number: int
 ) -> tuple[Highlight | None, Highlight | None]:
-    """Return the matches worth a look before and after a match of a duel; None where there is none.
+    """Return the matches worth a look before and after a match of a duel; None at either end.
 
     Before the first one and after the last one of the duel, these are of the tournament's duels beside it.
     """

@@ -12,7 +12,7 @@ from core.jobs.waits import PAUSED_CODE
 from core.models import Duel, JobState
 
 LOOK_AFTER = timedelta(minutes=5)
-"""How long a paused duel is delayed before a worker looks again; whoever lets it go on wakes it at once."""
+"""How long a paused duel is delayed before a worker looks again. Going on wakes it at once."""
 
 
 def paused_because(duel: Duel) -> str:

@@ -11,7 +11,7 @@ from arena_kit.ranking.formats.ranking import standings_of
 from core.editions.progress import format_of, history_of
 from core.errors import Refused
 from core.links import tournament_address
-from core.models import LedgerChange, NoticeKind, Participant, Tournament, TournamentState
+from core.models import Agent, LedgerChange, NoticeKind, Participant, Tournament, TournamentState
 from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.notices.services import notify
 from core.ratings.ledger import ledger_change
@@ -45,15 +45,9 @@ def participant_disqualify(*, participant: Participant, reason: str) -> None:
         else:
             raise Refused(f"The tournament is {tournament.get_state_display()}.")
         rows.update(disqualified_because=reason[:200])
-        _changed(tournament)
         agent = participant.submission.agent
-        notify(
-            user=agent.owner,
-            kind=NoticeKind.TOURNAMENT_ENDED,
-            title=f"{agent} is disqualified in {tournament}",
-            text=f"The organisers have taken {agent} out of the table of {tournament}: {reason}",
-            address=tournament_address(tournament),
-        )
+        text = f"The organisers have taken {agent} out of the table of {tournament}: {reason}"
+        _changed(tournament, agent, title=f"{agent} is disqualified in {tournament}", text=text)
 
 
 def participant_readmit(*, participant: Participant) -> None:
@@ -72,15 +66,9 @@ def participant_readmit(*, participant: Participant) -> None:
             raise Refused("It left while the tournament was played, so its later duels are missing.")
         row.withdrawn_at, row.left_after, row.disqualified_because = None, None, ""
         row.save(update_fields=["withdrawn_at", "left_after", "disqualified_because"])
-        _changed(tournament)
         agent = participant.submission.agent
-        notify(
-            user=agent.owner,
-            kind=NoticeKind.TOURNAMENT_ENDED,
-            title=f"{agent} is back in {tournament}",
-            text=f"The organisers have put {agent} back into the table of {tournament}. It is no longer disqualified.",
-            address=tournament_address(tournament),
-        )
+        text = f"The organisers have put {agent} back into the table of {tournament}. It is no longer disqualified."
+        _changed(tournament, agent, title=f"{agent} is back in {tournament}", text=text)
 
 
 def participant_can_return(participant: Participant) -> bool:
@@ -112,5 +100,8 @@ def _locked(participant: Participant) -> Tournament:
     return tournament
 
 
-def _changed(tournament: Tournament) -> None:
+def _changed(tournament: Tournament, agent: Agent, *, title: str, text: str) -> None:
+    """Let the table follow, and tell the agent's owner."""
     ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.WITHDRAWAL, tournament=tournament)
+    address = tournament_address(tournament)
+    notify(user=agent.owner, kind=NoticeKind.TOURNAMENT_ENDED, title=title, text=text, address=address)

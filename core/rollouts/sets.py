@@ -18,7 +18,7 @@ from core.rollouts.selectors import of_task
 
 
 def task_set_get(environment: Environment, number: int | None = None) -> TaskSet | None:
-    """Return a version of the tasks of a board, the newest one without a number; None where there is none."""
+    """Return a version of the tasks of a board, the newest one without a number; None without such a version."""
     rows = environment.task_sets.order_by("-number")
     return (rows if number is None else rows.filter(number=number)).first()
 

@@ -35,7 +35,7 @@ class TimeInput(forms.DateTimeInput):
 class PartedForm(AnyModelForm):
     """A form whose fields stand in parts with a title. Fields that no part names stand in the last one.
 
-    What somebody else has saved since it was opened is not overwritten: the form is refused once, and shows both.
+    What another organiser has saved since it was opened is not overwritten: it is refused once, and shows both.
     """
 
     PARTS: Sequence[Part] = (("", ()),)
@@ -51,7 +51,7 @@ class PartedForm(AnyModelForm):
             self._compare(self.data["seen"])
 
     def _compare(self, seen: str) -> None:
-        """Add an error to each field that somebody else has changed to another value than this form has."""
+        """Add an error to each field that another organiser has changed to another value than this form has."""
         try:
             before = dict(json.loads(seen))
         except (ValueError, TypeError):
@@ -60,7 +60,9 @@ class PartedForm(AnyModelForm):
         theirs = [name for name in now if before.get(name) != now[name] and name in self.changed_data]
         if not theirs:
             return
-        self.add_error(None, "Somebody else has changed this meanwhile. Look at the marked fields, then save again.")
+        self.add_error(
+            None, "Another organiser has changed this meanwhile. Look at the marked fields, then save again."
+        )
         for name in theirs:
             self.add_error(name, f"Meanwhile changed to: {self._in_words(name)}.")
 

@@ -39,7 +39,7 @@ def test_the_second_save_is_refused_once_with_both_versions_shown(
     assert answer.status_code == 422
     form = answer.context["form"]
     assert {name: list(errors) for name, errors in form.errors.items()} == {
-        "__all__": ["Somebody else has changed this meanwhile. Look at the marked fields, then save again."],
+        "__all__": ["Another organiser has changed this meanwhile. Look at the marked fields, then save again."],
         "name": ["Meanwhile changed to: Cup."],
         "max_participants": ["Meanwhile changed to: 16."],
         "starts_at": ["Meanwhile changed to: 1 May 2030, 18:00."],
@@ -65,7 +65,7 @@ def test_changes_that_agree_are_saved(environment: Environment, cast: Cast, visi
     assert row.max_participants == 8
 
 
-def test_a_digest_that_nobody_made_overwrites_nothing(environment: Environment, cast: Cast, visit: As) -> None:
+def test_a_digest_that_is_made_up_overwrites_nothing(environment: Environment, cast: Cast, visit: As) -> None:
     row = factories.planned(environment, registration_opens_at=None, registration_closes_at=None, starts_at=None)
     address = reverse("web:organise_replan", args=[row.pk])
     for made_up in ("[1]", "x", '{"name": []}'):
