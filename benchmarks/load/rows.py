@@ -297,7 +297,13 @@ def _pages(submissions: Sequence[Submission]) -> dict[str, list[str]]:
     return {
         "home": ["/"],
         "game": [game],
+        "home, logged in": ["/"],
         "game, logged in": [game],
+        "edition, logged in": [f"{game}editions/{editions[-1].edition}/"],
+        "own agent, logged in": [f"{game}agents/{submissions[0].agent.name}/"],
+        "another's agent, logged in": [f"{game}agents/{submissions[1].agent.name}/"],
+        "duel, logged in": each("/duels/{}/", played[:20]),
+        "match, logged in": each("/duels/{}/matches/2/", played[:20]),
         "edition": each(f"{game}editions/{{}}/", (row.edition for row in editions)),
         "agent in an edition": [
             f"{game}editions/{row.edition}/agents/{player.agent.name}/" for row in editions for player in some[::4]

@@ -219,8 +219,10 @@ def challenge_list(agent: Agent) -> list[Report]:
 
     Each has its first duel only.
     """
-    rows = challenge_rows(slice(1)).filter(submission__agent=agent)
-    return [report_of(row) for row in rows.exclude(kind__in=(ChallengeKind.BRANCH, ChallengeKind.PLAYOUT))[:LISTED]]
+    asked = Challenge.objects.filter(submission__agent=agent).order_by("-pk")
+    keys = asked.exclude(kind__in=(ChallengeKind.BRANCH, ChallengeKind.PLAYOUT)).values_list("pk", flat=True)[:LISTED]
+    # Their keys first: most agents have none, and the query of the sums is long.
+    return [report_of(row) for row in challenge_rows(slice(1)).filter(pk__in=list(keys))]
 
 
 def report_of(challenge: Challenge) -> Report:

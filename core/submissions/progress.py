@@ -101,6 +101,18 @@ ASKED = Lookup(
         .values_list("pk", "open", "done")[:CHALLENGES]
     )
 )
+OWNED = Lookup(
+    lambda owner, environment: (
+        Submission.objects.filter(agent__owner=owner, agent__environment=environment)
+        .order_by()
+        .values("agent__owner")
+        .values_list(
+            *(Max("pk"), Count("deleted_at")),
+            Subquery(Challenge.objects.filter(user=owner).order_by("-pk").values("pk")[:1]),
+        )
+    )
+)
+"""What a person has uploaded in an environment, and challenged: quotas depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +132,7 @@ def agent_progress(
     now: datetime,
     rating: float | None = None,
 ) -> Progress:
-    """Return how far the work of an agent, its tournaments and its ratings are. Six queries, of few rows.
+    """Return how far the work of an agent, its tournaments and its ratings are. Seven queries, of few rows.
 
     playing: the version that plays for it, or is on the board. last: its latest duels. rating: as the page shows it,
     because a fit may end after it was read and before this looks. Call it before the page is made: what changes
@@ -139,7 +151,7 @@ def agent_progress(
     facts = [
         *[field.value_from_object(agent) for field in agent._meta.concrete_fields],
         *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, rating],
-        *[fitted_at, fitted, blunder],
+        *[fitted_at, fitted, blunder, OWNED(agent.owner_id, agent.environment_id)],
         *[VERSIONS(agent.pk), sorted(jobs, key=str), places, tested, challenges, is_moving],
         *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],
         int(now.timestamp() / LINE_SECONDS) if any(waiting for _, _, waiting, *_ in jobs) else 0,

@@ -1,18 +1,21 @@
-"""Middleware that keeps answers to strangers, who all see the same, for as long as the version of what they show."""
+"""Answers that are kept for as long as the version of what they show: those to strangers, and pages of one reader."""
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.contrib.messages import get_messages
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.middleware.csrf import get_token
 from django.urls import Resolver404, ResolverMatch, resolve
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
@@ -62,6 +65,8 @@ is_on = True
 ASKED_BY = ("HX-Request", "HX-Target")
 """Headers by which a page is asked for a part of it."""
 LARGEST_BYTES = 500_000
+OWN_SECONDS = 60.0
+"""How long a page is kept for its one reader."""
 OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
 """Headers that are not kept."""
 
@@ -98,7 +103,7 @@ class KeptAnswers:
             own.append(self.get_response(request))
             return _kept(own[0])
 
-        version = f"{shown.version} {getattr(staticfiles_storage, 'manifest_hash', '')}"
+        version = f"{shown.version} {_release()}"
         answer = cached(_key(request), KeptAnswer, make, version=version, seconds=shown.seconds)
         if not answer.tag:
             return own[0] if own else self.get_response(request)
@@ -111,6 +116,36 @@ class KeptAnswers:
         # For how long nginx may keep the page that it has.
         found["X-Accel-Expires"] = response["X-Accel-Expires"]
         return found
+
+
+def for_one_reader(
+    request: HttpRequest, facts: Callable[[], Sequence[object]], make: Callable[[], HttpResponse]
+) -> HttpResponse:
+    """Return the page that `make` makes, or has made for this reader and these facts in the last minute.
+
+    facts: returns all that the page shows, or versions of it. A page with messages is not kept, as they are shown once.
+    """
+    if not is_on or request.method != "GET" or not request.user.is_authenticated or len(get_messages(request)):
+        return make()
+    get_token(request)
+    account = [field.value_from_object(request.user) for field in request.user._meta.concrete_fields]
+    known = [facts(), account, dict(request.session), request.META["CSRF_COOKIE"], _key(request), _release()]
+    key = sha256(json.dumps(known, default=str, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    own: list[HttpResponse] = []
+
+    def text() -> str:
+        own.append(make())
+        return own[0].content.decode()
+
+    page = cached(f"own:{key}", str, text, seconds=OWN_SECONDS)
+    response = own[0] if own else HttpResponse(page)
+    patch_vary_headers(response, ASKED_BY)
+    return response
+
+
+def _release() -> str:
+    """Return a text that differs between releases whose pages need other files."""
+    return getattr(staticfiles_storage, "manifest_hash", "")
 
 
 def _kept(response: HttpResponseBase) -> KeptAnswer:

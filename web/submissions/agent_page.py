@@ -11,11 +11,14 @@ from django.utils import timezone
 from core.consistent import one_moment
 from core.duels.challenge_selectors import active_version
 from core.models import Agent
+from core.notices.selectors import unread_count
 from core.submissions.last_duels import LastDuel, last_duels
 from core.submissions.progress import Progress, agent_progress
 from core.submissions.tries import agents_visible
 from core.tournaments.results import Viewer
+from core.watching.shown import agent_shown
 from web.site.fragments import render_page
+from web.site.kept import for_one_reader
 from web.site.requests import viewer_of
 from web.submissions.forms import FilesForm
 from web.submissions.parts import agent_parts, upload_quotas
@@ -40,10 +43,20 @@ def agent_page(
         place, last, progress = _state(row, viewer, now)
         if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == progress.stamp:
             return HttpResponse(status=204)
-        context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
-        if context["takes_versions"]:
-            context["quotas"] = upload_quotas(row.owner, row.environment, form)
-        return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
+
+        def make() -> HttpResponse:
+            context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
+            if context["takes_versions"]:
+                context["quotas"] = upload_quotas(row.owner, row.environment, form)
+            return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
+
+        if row.owner_id != viewer.pk:
+            return make()
+
+        def facts() -> list[object]:
+            return [progress.stamp, agent_shown(row.environment.slug, row.name), unread_count(row.owner)]
+
+        return for_one_reader(request, facts, make)
 
 
 def _state(row: Agent, viewer: Viewer, now: datetime) -> tuple[Place, list[LastDuel], Progress]:

@@ -1,0 +1,90 @@
+"""The page of one's own agent is kept for its owner for as long as nothing on it changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from core.models import Agent, Environment
+from core.tests import factories
+from core.tests.factories import Cast
+from web.conftest import As
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_answers", "midday")]
+
+
+@pytest.fixture
+def agent(cast: Cast, environment: Environment) -> Agent:
+    cast.alice.quota_uploads_per_day = 50
+    cast.alice.save()
+    return factories.ready(factories.agent(cast.alice, environment, "mine")).agent
+
+
+def _page(agent: Agent) -> str:
+    return f"/environments/{agent.environment.slug}/agents/{agent.name}/"
+
+
+def _read(client: Client, agent: Agent) -> tuple[str, int]:
+    """Return the page and the number of its queries."""
+    with CaptureQueriesContext(connection) as asked:
+        text = client.get(_page(agent)).content.decode()
+    return text, len(asked)
+
+
+def test_it_is_made_once_while_nothing_changes_and_its_forms_work(cast: Cast, agent: Agent) -> None:
+    alice = Client(enforce_csrf_checks=True)
+    alice.force_login(cast.alice)
+    first, made = _read(alice, agent)
+    second, kept = _read(alice, agent)
+    assert second == first
+    assert kept < made / 2
+    token = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', second)[-1]
+    sent = alice.post(f"{_page(agent)}description/", {"description": "Plays well.", "csrfmiddlewaretoken": token})
+    assert sent.status_code == 302
+    third, _ = _read(alice, agent)
+    assert "The description is saved." in third
+    assert "Plays well." in third
+    fourth, _ = _read(alice, agent)
+    assert "Plays well." in fourth
+    assert "The description is saved." not in fourth
+
+
+def _quota(cast: Cast, agent: Agent) -> None:
+    cast.alice.quota_uploads_per_day = 77
+    cast.alice.save()
+
+
+CHANGES: dict[str, tuple[Callable[[Cast, Agent], object], str]] = {
+    "a version": (lambda cast, agent: factories.submission(agent), "Version 2 "),
+    "an upload of another agent": (
+        lambda cast, agent: factories.submission(factories.agent(cast.alice, agent.environment, "second")),
+        "48 of 50 left",
+    ),
+    "a notice": (lambda cast, agent: factories.notice(cast.alice), '<span class="sr"> unread</span>'),
+    "a quota": (_quota, "76 of 77 left"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_it_is_made_again_after(name: str, cast: Cast, agent: Agent, visit: As) -> None:
+    change, sign = CHANGES[name]
+    alice = visit(cast.alice)
+    before, _ = _read(alice, agent)
+    assert sign not in before
+    change(cast, agent)
+    assert sign in _read(alice, agent)[0]
+
+
+def test_each_reader_has_a_page_of_their_own(cast: Cast, agent: Agent, visit: As) -> None:
+    own, _ = _read(visit(cast.alice), agent)
+    assert 'id="upload-form"' in own
+    for other in (visit(cast.bob), Client()):
+        assert 'id="upload-form"' not in _read(other, agent)[0]
+    # Another login of hers has another token for its forms.
+    again, _ = _read(visit(cast.alice), agent)
+    assert again != own
