@@ -1,4 +1,4 @@
-"""Background tasks of the tournament manager. A message names the row of an environment or a schedule."""
+"""Background tasks of the tournament manager. A message names the row of an environment."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from core.editions.advance import environment_advance
 from core.editions.planned import schedules_run
 from core.jobs.apart import apart
 from core.jobs.artifacts import artifacts_sweep
-from core.jobs.messages import TOURNAMENT_TASK, task_request
-from core.models import Environment, TournamentSchedule
+from core.models import Environment
 from core.operations.reaper import look
 from core.submissions.images import duels_delay_rebuilt
 from core.submissions.promotions import promotions_decide
-from core.tournaments.schedules import schedule_run
 
 logger = logging.getLogger(__name__)
 
@@ -30,13 +28,6 @@ def tournaments_advance(environment_id: int) -> None:
         with apart("The promotions"):
             promotions_decide()
         environment_advance(environment, now=environment.now)
-
-
-def tournament_scheduled(schedule_id: int) -> None:
-    """Plan the tournament of a schedule that is due, and wake the worker in case it begins at once."""
-    schedule = TournamentSchedule.objects.annotate(now=Now()).filter(pk=schedule_id, is_active=True).first()
-    if schedule is not None and schedule_run(schedule=schedule, now=schedule.now) is not None:
-        task_request("tournament", TOURNAMENT_TASK, schedule.environment_id)
 
 
 def artifacts_remove_unused(_: int = 0) -> None:

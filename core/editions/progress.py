@@ -32,7 +32,6 @@ from core.editions.results import counted, entries
 from core.errors import Refused
 from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
 from core.ratings.ledger import ledger_change
-from core.times import moment
 from core.tournaments.plan_selectors import DUEL_STATES
 from core.tournaments.plans import plan_save
 from core.tournaments.rounds import (
@@ -118,7 +117,7 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
     with transaction.atomic():
         locked = tournament_lock(tournament)
         if locked.starts_at is not None and locked.starts_at > now:
-            raise NotYet(f"{locked} begins on {moment(locked.starts_at)}; change that, or wait.")
+            raise NotYet(f"{locked} begins on {locked.moment(locked.starts_at)}; change that, or wait.")
         submissions = seeded(locked)
         try:
             played = format_of(locked)

@@ -22,7 +22,6 @@ from core.jobs.worker_selectors import workers_alive
 logger = logging.getLogger(__name__)
 
 TOURNAMENT_TASK = "tournaments_advance"
-SCHEDULED_TASK = "tournament_scheduled"
 IMAGES_TASK = "images_remove_unused"
 IMAGES_CHECK_TASK = "images_restore"
 BASE_IMAGE_TASK = "base_image_ensure"

@@ -7,16 +7,17 @@ from django.db import models
 from core.models.environment import Environment
 from core.models.tournament import Audience
 from core.models.user import User
+from core.models.zoned import Zoned
 
 
-class TournamentSchedule(models.Model):
+class TournamentSchedule(Zoned):
     """A recurring tournament: its properties and its times."""
 
     name = models.CharField(max_length=80, unique=True, help_text="Its name on the command line.")
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="schedules")
     cron = models.CharField(
         max_length=100,
-        help_text="When a tournament is planned: minute, hour, day of the month, month and day of the week, in UTC. "
+        help_text="When a tournament is planned: minute, hour, day of the month, month and day of the week. "
         "“0 18 * * 5” is every Friday at 18:00.",
     )
     title = models.CharField(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.db import models
 
 from core.models.environment import Environment
+from core.models.zoned import Zoned
 
 
-class Season(models.Model):
+class Season(Zoned):
     """A named period of an environment whose tournaments are summed up in one table."""
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seasons")

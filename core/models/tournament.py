@@ -10,6 +10,7 @@ from core.models.environment import Environment
 from core.models.limits import finite
 from core.models.season import Season
 from core.models.user import User
+from core.models.zoned import Zoned
 
 
 class TournamentState(models.TextChoices):
@@ -43,7 +44,7 @@ class Audience(models.TextChoices):
     HIDDEN = "HIDDEN", "organisers"
 
 
-class Tournament(models.Model):
+class Tournament(Zoned):
     """Duels among participants; its edition counts from 1 per environment.
 
     The arena creates automatic ones, one at a time per environment; organisers plan all others.

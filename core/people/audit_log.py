@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -143,6 +143,8 @@ def shown(name: str, value: Any) -> Any:
     match value:
         case None | bool() | int() | float():
             return value
+        case datetime() if value.tzinfo is not None:
+            return value.astimezone(UTC).isoformat()
         case datetime() | date():
             return value.isoformat()
         case Model():

@@ -2,6 +2,9 @@
 
 from contextlib import suppress
 from typing import Any
+from zoneinfo import available_timezones
+
+from django.core.exceptions import ImproperlyConfigured
 
 from core.settings.base import DATA_DIR, DEBUG, env
 from core.settings.data_key import data_key
@@ -27,6 +30,10 @@ LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 FORMAT_MODULE_PATH = "core.writing"
 TIME_ZONE = "UTC"
+# The zone of tournaments that have none of their own.
+SITE_ZONE = env.text("TIME_ZONE", "UTC")
+if SITE_ZONE not in available_timezones():
+    raise ImproperlyConfigured(f"TIME_ZONE: {SITE_ZONE!r} is no time zone. Write one as Europe/Berlin, or UTC.")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [

@@ -112,7 +112,7 @@ OWNED = Lookup(
         )
     )
 )
-"""What a person has uploaded in an environment, and challenged: quotas depend on it."""
+"""The uploads of a person in an environment and their last challenge, on which quotas depend."""
 
 
 @dataclass(frozen=True, slots=True)

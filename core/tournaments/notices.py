@@ -23,7 +23,6 @@ from core.models import (
 )
 from core.notices.services import Message, announce, listed, notify_each
 from core.ratings.board import standings_of
-from core.times import moment
 from core.tournaments.newcomers import newcomers
 
 TOP = 10
@@ -94,7 +93,7 @@ def tournament_invited(tournament: Tournament, people: Iterable[User]) -> None:
 def _when(tournament: Tournament) -> str:
     """Return what an invited person has to do, and by when."""
     opens_at, closes_at, starts_at = (
-        None if time is None else moment(time)
+        None if time is None else tournament.moment(time)
         for time in (tournament.registration_opens_at, tournament.registration_closes_at, tournament.starts_at)
     )
     begins = f"It begins on {starts_at}." if starts_at else "Its organiser has not set a time for its beginning yet."

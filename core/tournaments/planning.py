@@ -15,7 +15,6 @@ from core.errors import Refused
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
-from core.times import moment
 from core.tournaments.inviting import invitations_set
 from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
@@ -25,6 +24,7 @@ WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "star
 PLANNED_FIELDS = (
     "name",
     "about",
+    "time_zone",
     "format",
     "settings",
     "seed",
@@ -173,8 +173,8 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at
     if opens_at is not None and opens_at >= now:
         raise Refused(
-            f"Registration does not open before {moment(opens_at)}, so there are no participants yet. Change that "
-            "time first."
+            f"Registration does not open before {tournament.moment(opens_at)}, so there are no participants yet. "
+            "Change that time first."
         )
     played, found = format_make(tournament.format, tournament.settings), len(field_list(tournament))
     if found < played.fewest:
@@ -224,6 +224,7 @@ def _complete(tournament: Tournament, *, now: datetime) -> None:
 
 def _window_problems(tournament: Tournament, *, now: datetime) -> Iterator[Refused]:
     """Yield what is wrong with the order of the times."""
+    moment = tournament.moment
     opens_at, closes_at, freezes_at, starts_at = (getattr(tournament, name) for name in WINDOW)
     if opens_at and closes_at and closes_at <= opens_at:
         yield Refused(

@@ -11,7 +11,6 @@ from django.db.models import Q
 from core.listing import registration_rows
 from core.models import Agent, Eligibility, Registration, Submission, Tournament, TournamentState, User
 from core.models.agent import SubmissionQuerySet
-from core.times import moment
 
 PATIENCE = timedelta(minutes=30)
 """How long after its time a tournament waits for versions from before the freeze to be built and validated."""
@@ -120,9 +119,9 @@ def closed_because(tournament: Tournament, *, now: datetime) -> str:
     if opens_at is None:
         return _unregistered(tournament)
     if now < opens_at:
-        return f"Registration opens on {moment(opens_at)}."
+        return f"Registration opens on {tournament.moment(opens_at)}."
     if closes_at is not None and now >= closes_at:
-        return f"Registration closed on {moment(closes_at)}."
+        return f"Registration closed on {tournament.moment(closes_at)}."
     if tournament.starts_at is not None and now >= tournament.starts_at:
         return "Registration is over. The tournament begins shortly, unless the environment is closed."
     return ""
@@ -165,7 +164,7 @@ def agent_obstacle(tournament: Tournament, agent: Agent, can_enter: set[int] | N
     if agent.pk in can_enter:
         return ""
     if tournament.freezes_at is not None and Submission.objects.active().filter(agent=agent).exists():
-        return f"No version of {agent} that may play was uploaded before {moment(tournament.freezes_at)}."
+        return f"No version of {agent} that may play was uploaded before {tournament.moment(tournament.freezes_at)}."
     return f"{agent} has no version that may play. Upload one first."
 
 

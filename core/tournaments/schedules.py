@@ -1,25 +1,21 @@
-"""Saves schedules of tournaments, mirrors them to django-q, and carries each out once per occurrence.
+"""Saves schedules of tournaments, and carries each out once per occurrence.
 
-django-q wakes the tournament manager at the scheduled time; the row holds what to do. The watchdog checks as well, so
-that a lost message or an outage loses nothing; of several missed times only the last one counts.
+The watchdog looks for those that are due once a minute, so an outage loses nothing; of several missed times only the
+last one counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
-from django_q.models import Schedule
 
 from arena_kit.ranking.formats import settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
-from core.jobs.messages import SCHEDULED_TASK
-from core.jobs.schedules import message_of
 from core.models import Eligibility, Tournament, TournamentSchedule
-from core.tournaments.cron import cron_check, cron_last, cron_next
+from core.times import zone_of
+from core.tournaments.cron import cron_check, cron_last
 from core.tournaments.planning import name_check, plan_check, tournament_plan
 from core.tournaments.seasons import season_at
 
@@ -67,32 +63,8 @@ def schedule_save(*, schedule: TournamentSchedule, now: datetime) -> None:
         schedule.settings = settings_checked(schedule.format, schedule.settings)
         schedule_check(schedule, now=now)
         schedule.teams = [name.strip() for name in schedule.teams if name.strip()]
-    with transaction.atomic():
-        schedule.handled_until = now
-        schedule.save()
-        schedule_mirror(schedule=schedule, now=now)
-
-
-def schedule_remove(*, schedule: TournamentSchedule) -> None:
-    """Delete a schedule; the tournaments that it has planned stay."""
-    with transaction.atomic():
-        Schedule.objects.filter(name=_name(schedule)).delete()
-        schedule.delete()
-
-
-def schedule_mirror(*, schedule: TournamentSchedule, now: datetime) -> None:
-    """Make django-q wake the tournament manager at the scheduled times while the schedule is active."""
-    if not schedule.is_active:
-        Schedule.objects.filter(name=_name(schedule)).delete()
-        return
-    values: Mapping[str, Any] = {
-        **message_of("tournament", SCHEDULED_TASK, schedule.pk),
-        "schedule_type": Schedule.CRON,
-        "cron": schedule.cron,
-        "repeats": -1,
-        "next_run": cron_next(schedule.cron, after=now),
-    }
-    Schedule.objects.update_or_create(name=_name(schedule), defaults=values)
+    schedule.handled_until = now
+    schedule.save()
 
 
 def schedule_run(*, schedule: TournamentSchedule, now: datetime) -> Tournament | None:
@@ -100,10 +72,11 @@ def schedule_run(*, schedule: TournamentSchedule, now: datetime) -> Tournament |
 
     An obstacle, e.g. a closed environment, is noted in the schedule and not tried again.
     """
-    due_at = cron_last(schedule.cron, now=now)
+    due_at = cron_last(schedule.cron, now=now, zone=schedule.time_zone)
     with transaction.atomic():
         # Only one of two workers passes this update for a given time.
-        rows = TournamentSchedule.objects.filter(pk=schedule.pk, is_active=True, cron=schedule.cron)
+        as_read = {"cron": schedule.cron, "time_zone": schedule.time_zone}
+        rows = TournamentSchedule.objects.filter(pk=schedule.pk, is_active=True, **as_read)
         if not rows.filter(handled_until__lt=due_at).update(handled_until=due_at):
             return None
         row = rows.select_related("environment").get()
@@ -121,7 +94,9 @@ def schedule_run(*, schedule: TournamentSchedule, now: datetime) -> Tournament |
 def _tournament(schedule: TournamentSchedule, *, due_at: datetime, now: datetime) -> Tournament:
     """The unsaved tournament of one occurrence of a schedule."""
     base = due_at if now - due_at < IN_TIME else now
-    begins_at = base + timedelta(hours=schedule.registration_hours) if schedule.registration_hours else now
+    # By the clocks of its zone: what begins at 18:00 a week later still does after they have changed.
+    local_end = base.astimezone(zone_of(schedule.time_zone)) + timedelta(hours=schedule.registration_hours)
+    begins_at = local_end.astimezone(UTC) if schedule.registration_hours else now
     has_registration = schedule.registration_hours > 0
     return Tournament(
         environment=schedule.environment,
@@ -140,16 +115,13 @@ def _tournament(schedule: TournamentSchedule, *, due_at: datetime, now: datetime
         max_participants=schedule.max_participants,
         created_by=schedule.created_by,
         schedule=schedule if schedule.pk else None,
+        time_zone=schedule.time_zone,
         due_at=due_at,
     )
 
 
 def _title(schedule: TournamentSchedule, due_at: datetime) -> str:
     # str.format would let a title read attributes of its arguments.
-    filled = schedule.title.replace("{schedule}", schedule.name).replace("{date}", f"{due_at:%Y-%m-%d}")
+    day = due_at.astimezone(zone_of(schedule.time_zone)).date().isoformat()
+    filled = schedule.title.replace("{schedule}", schedule.name).replace("{date}", day)
     return filled[:TITLE_LENGTH]
-
-
-def _name(schedule: TournamentSchedule) -> str:
-    """The name of django-q's row."""
-    return f"tournaments {schedule.pk}"

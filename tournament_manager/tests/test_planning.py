@@ -8,15 +8,13 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
-from django_q.models import Schedule
 
 from core.editions.planned import schedules_run
 from core.editions.progress import tournament_begin
 from core.editions.tests.samples import players
-from core.jobs.messages import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tests import factories
-from tournament_manager.tasks import tournament_scheduled, watchdog
+from tournament_manager.tasks import watchdog
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOUR = timedelta(hours=1)
@@ -75,13 +73,11 @@ def test_a_tournament_in_trouble_or_put_off_a_moment_ago_stops_no_other(
     assert "Tic-tac-toe: broken could not be updated." in caplog.text
 
 
-def test_schedules_whose_message_was_lost_are_carried_out_by_the_watchdog() -> None:
+def test_schedules_are_carried_out_once_by_the_watchdog() -> None:
     row = factories.schedule(factories.environment(), registration_hours=1)
     watchdog()
     watchdog()
-    tournament_scheduled(row.pk)
     assert Tournament.objects.get().schedule == row
-    tournament_scheduled(10**9)
 
 
 def test_starting_a_tournament_begins_one_in_the_format_that_is_asked_for() -> None:
@@ -149,7 +145,6 @@ def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     row = TournamentSchedule.objects.get()
     assert (row.cron, row.format, row.settings, row.registration_hours) == ("0 18 * * 5", "swiss", {"rounds": 3}, 48)
     assert row.in_season
-    assert Schedule.objects.filter(args__contains=SCHEDULED_TASK).count() == 1
     assert run("tournament", "schedule", "--list").startswith("weekly: tic-tac-toe, swiss, '0 18 * * 5', next ")
     for option, value, sentence in (
         ("--registration-hours", "-3", "Hours of a schedule range from 0 to 8784"),
@@ -166,7 +161,6 @@ def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     with pytest.raises(CommandError, match="There is no schedule 'daily'. There are: weekly."):
         run("tournament", "schedule", "--remove", "daily")
     run("tournament", "schedule", "--remove", "weekly")
-    assert not Schedule.objects.filter(args__contains=SCHEDULED_TASK).exists()
     assert run("tournament", "schedule", "--list") == ""
 
 

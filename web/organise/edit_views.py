@@ -22,7 +22,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
     """Add a row."""
     editor = EDITORS[kind]
     check(request, editor.right("add"))
-    with zoned(request.POST.get("zone", "")):
+    with zoned(request):
         return _page(request, editor, editor.form(sent(request)))
 
 
@@ -34,7 +34,7 @@ def change(request: HttpRequest, kind: str, row_id: int) -> HttpResponse:
     row = get_object_or_404(editor.model, pk=row_id)
     if objection := editor.objection(organiser(request), row):
         raise PermissionDenied(objection)
-    with zoned(request.POST.get("zone", "")):
+    with zoned(request, row):
         return _page(request, editor, editor.form(sent(request), instance=row))
 
 

@@ -1,4 +1,4 @@
-"""The parts that forms of organisers share: their parts on the page, and times in the zone of the reader."""
+"""The parts that forms of organisers share: their parts on the page, and times in a zone of their own."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
+from django.http import HttpRequest
 from django.utils import timezone
 
 from core.models.quota import QuotaName
+from core.models.zoned import Zoned
+from core.times import zone_names, zone_of
 
 if TYPE_CHECKING:
     AnyModelForm = forms.ModelForm[Any]
@@ -105,20 +107,31 @@ class PartedForm(AnyModelForm):
 
 
 class ZonedForm(PartedForm):
-    """A form with times. zone: the zone in which they are written, which a script sets; empty for UTC."""
+    """A form with times, in the time zone that its row has. A script chooses that of the browser for a new row."""
 
-    zone = forms.CharField(required=False, widget=forms.HiddenInput)
+    time_zone = forms.ChoiceField(
+        label="Time zone", required=False, help_text=Zoned._meta.get_field("time_zone").help_text
+    )
 
     class Media:
         js = (forms.Script("web/plan.js", defer=True),)
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["time_zone"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(name, name.replace("_", " ")) for name in zone_names()]
+        self.initial["time_zone"] = zone_of(self.initial.get("time_zone") or "").key
+        if not self.instance.pk and not self.is_bound:
+            field.widget.attrs["data-new"] = ""
+
     def add_error(self, field: str | None, error: Any) -> None:
         """Add an error; one about a time that a change of the clocks skips or repeats gets a sentence of its own."""
         if getattr(error, "code", "") == "ambiguous_timezone":
-            error = f"In {timezone.get_current_timezone_name()} clocks change then: choose a time before or after."
+            error = f"In {timezone.get_current_timezone()} clocks change then: choose a time before or after."
         super().add_error(field, error)
 
 
-def zoned(name: str) -> timezone.override:
-    """Return a context in which forms read and show times in a zone; in UTC for a name that does not exist."""
-    return timezone.override(ZoneInfo(name) if name in available_timezones() else "UTC")
+def zoned(request: HttpRequest, row: object = None) -> timezone.override:
+    """Return a context in which forms read and show times in the zone that is sent, else in that of a row."""
+    return timezone.override(zone_of(str(request.POST.get("time_zone") or getattr(row, "time_zone", ""))))

@@ -21,7 +21,7 @@ class SeasonForm(ZonedForm):
 
     class Meta:
         model = Season
-        fields = ("environment", "name", "begins_at", "ends_at")
+        fields = ("environment", "name", "begins_at", "ends_at", "time_zone")
         widgets = {"begins_at": TimeInput(), "ends_at": TimeInput()}
         labels = {"begins_at": "Begins", "ends_at": "Ends"}
 
@@ -38,11 +38,11 @@ class SeasonForm(ZonedForm):
         return data
 
 
-class ScheduleForm(FormatForm):
+class ScheduleForm(FormatForm, ZonedForm):  # type: ignore[misc]  # Django adds the scripts of both
     """A schedule of recurring tournaments."""
 
     PARTS: tuple[Part, ...] = (
-        ("When", ("name", "environment", "cron", "is_active")),
+        ("When", ("name", "environment", "cron", "time_zone", "is_active")),
         ("Each tournament", ("title", "format", *BOXES, "is_rated", "results", "in_season")),
         ("Who takes part", ("registration_hours", "freeze_hours", "teams", "max_participants")),
     )
@@ -50,8 +50,8 @@ class ScheduleForm(FormatForm):
 
     class Meta:
         model = TournamentSchedule
-        fields = ("name", "environment", "cron", "is_active", "title", "format", "is_rated", "results", "in_season",
-                  "registration_hours", "freeze_hours", "teams", "max_participants")  # fmt: skip
+        fields = ("name", "environment", "cron", "time_zone", "is_active", "title", "format", "is_rated", "results",
+                  "in_season", "registration_hours", "freeze_hours", "teams", "max_participants")  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -46,7 +46,7 @@ def _with_builds(packages: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _next_time(schedule: TournamentSchedule) -> object:
-    return cron_next(schedule.cron, after=timezone.now()) if schedule.is_active else None
+    return cron_next(schedule.cron, after=timezone.now(), zone=schedule.time_zone) if schedule.is_active else None
 
 
 ENVIRONMENT = Column("Environment", "environment.name")

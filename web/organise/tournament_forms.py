@@ -18,7 +18,7 @@ TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "start
 PARTS: tuple[Part, ...] = (
     ("What", ("environment", "name", "season", "about")),
     ("How it is played", ("format", *BOXES, "seed", "is_rated")),
-    ("When", TIMES),
+    ("When", (*TIMES, "time_zone")),
     ("Who takes part", ("eligibility", "teams", "invited", "max_participants")),
     ("Who sees results", ("results",)),
 )
@@ -74,8 +74,8 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
 
     class Meta:
         model = Tournament
-        fields = ("environment", "name", "season", "about", "format", "seed", "is_rated", *TIMES, "eligibility",
-                  "teams", "max_participants", "results")  # fmt: skip
+        fields = ("environment", "name", "season", "about", "format", "seed", "is_rated", *TIMES, "time_zone",
+                  "eligibility", "teams", "max_participants", "results")  # fmt: skip
         labels = LABELS
         help_texts = {
             "registration_opens_at": "Empty: no registration, every agent that may play takes part.",

@@ -57,7 +57,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     chosen = request.GET.get("preset", "")
     environment = request.GET.get("environment") or played_environments().filter(is_active=True).first()
     initial = preset_values(chosen, timezone.now()) | {"environment": environment}
-    with zoned(request.POST.get("zone", "")):
+    with zoned(request):
         form = TournamentForm(sent(request), initial=initial)
         if _is_sent(request) and form.is_valid():
             form.instance.created_by = organiser(request)
@@ -72,7 +72,7 @@ def replan(request: HttpRequest, tournament_id: int) -> HttpResponse:
     row = get_object_or_404(Tournament.objects.select_related("environment", "season"), pk=tournament_id)
     if row.state != TournamentState.PLANNED:
         return _relabel(request, row)
-    with zoned(request.POST.get("zone", "")):
+    with zoned(request, row):
         form = TournamentForm(sent(request), instance=row)
         if _is_sent(request) and form.is_valid() and _saved(request, form):
             return redirect("web:edition", row.environment.slug, row.edition)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -50,13 +50,16 @@ def agent_page(
                 context["quotas"] = upload_quotas(row.owner, row.environment, form)
             return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
 
-        if row.owner_id != viewer.pk:
-            return make()
+        return _kept_for_owner(request, row, progress, make) if row.owner_id == viewer.pk else make()
 
-        def facts() -> list[object]:
-            return [progress.stamp, agent_shown(row.environment.slug, row.name), unread_count(row.owner)]
 
-        return for_one_reader(request, facts, make)
+def _kept_for_owner(
+    request: HttpRequest, row: Agent, progress: Progress, make: Callable[[], HttpResponse]
+) -> HttpResponse:
+    def facts() -> list[object]:
+        return [progress.stamp, agent_shown(row.environment.slug, row.name), unread_count(row.owner)]
+
+    return for_one_reader(request, facts, make)
 
 
 def _state(row: Agent, viewer: Viewer, now: datetime) -> tuple[Place, list[LastDuel], Progress]:

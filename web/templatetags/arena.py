@@ -19,6 +19,8 @@ from arena_kit.ranking.formats import format_name
 from arena_kit.referee.tracebacks import without_folders
 from core.environments.availability import DEFAULT_PICTURE
 from core.models import Environment
+from core.models.zoned import Zoned
+from core.times import moment as moment_in_words
 from web.docs.rendering import anchor_of
 from web.kit.parts import install_command
 
@@ -106,22 +108,26 @@ def glossary(*words: str) -> SafeString:
 
 @register.filter
 def moment(value: datetime) -> SafeString:
-    """Write a moment in UTC, readable by people and programs."""
-    utc = value.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}">{} UTC</time>', utc.isoformat(timespec="seconds"), f"{utc:%-d %b %Y, %H:%M}"
-    )
+    """Write a moment in UTC, readable by people and programs; a script shows it in the reader's zone."""
+    return format_html('<time datetime="{}">{}</time>', _utc(value), moment_in_words(value, "UTC"))
 
 
 @register.filter
-def countdown(value: datetime) -> SafeString:
-    """Write a moment to come in UTC; a script adds how long it is until then."""
-    utc = value.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}" data-countdown>{} UTC</time>',
-        utc.isoformat(timespec="seconds"),
-        f"{utc:%-d %b %Y, %H:%M}",
-    )
+def moment_of(value: datetime, row: Zoned) -> SafeString:
+    """Write a moment in the zone of its tournament or season, as sentences about that do."""
+    words = row.moment(value)
+    return format_html('<time datetime="{}" data-zone>{}</time>', _utc(value), words)
+
+
+@register.filter
+def countdown(value: datetime, row: Zoned) -> SafeString:
+    """Write a moment to come in the zone of its tournament; a script adds how long it is until then."""
+    words = row.moment(value)
+    return format_html('<time datetime="{}" data-zone data-countdown>{}</time>', _utc(value), words)
+
+
+def _utc(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat(timespec="seconds")
 
 
 @register.filter

@@ -32,6 +32,7 @@ class TournamentAnswer(serializers.Serializer[Any]):
     results = serializers.ChoiceField(choices=Audience.choices, help_text="Who can see its results.")
     registration_opens_at = serializers.DateTimeField(allow_null=True, help_text="Null: there is no registration.")
     registration_closes_at = serializers.DateTimeField(allow_null=True)
+    time_zone = serializers.CharField(source="zone_name", help_text="In which its organiser has planned it.")
     freezes_at = serializers.DateTimeField(
         allow_null=True, help_text="Versions that were uploaded later do not take part."
     )

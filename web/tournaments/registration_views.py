@@ -11,7 +11,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from core.models import Agent, Tournament, User
-from core.times import moment
 from core.tournaments.registration_selectors import RegistrationCard, registration_card
 from core.tournaments.registrations import registration_create, registration_withdraw
 from web.site.refusals import said
@@ -24,7 +23,9 @@ def register(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
     """Register the agent that the form names."""
     tournament, agent, user = _asked(request, slug, edition)
     change = partial(registration_create, tournament=tournament, agent=agent, by=user, now=timezone.now())
-    until = f"uploaded before {moment(tournament.freezes_at)}" if tournament.freezes_at else "at the beginning"
+    until = (
+        f"uploaded before {tournament.moment(tournament.freezes_at)}" if tournament.freezes_at else "at the beginning"
+    )
     said(request, f"{agent} is registered. It plays with its newest validated version {until}.", change)
     return redirect("web:edition", slug, edition)
 

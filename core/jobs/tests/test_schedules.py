@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
-from core.jobs.messages import SCHEDULED_TASK, TASK
+from core.jobs.messages import CHALLENGE_TASK, TASK
 from core.jobs.registry import PLANS, TASKS
 from core.jobs.schedules import message_of, schedules_ensure
 
@@ -64,7 +64,7 @@ def test_a_task_that_was_renamed_is_found_under_its_new_name() -> None:
 
 def test_no_schedule_is_left_to_a_cluster_that_no_longer_runs() -> None:
     schedules_ensure()
-    Schedule.objects.create(name="tournaments 1", **message_of("tournament", SCHEDULED_TASK, 1) | {"cluster": "old"})
+    Schedule.objects.create(name="tournaments 1", **message_of("tournament", CHALLENGE_TASK, 1) | {"cluster": "old"})
     Schedule.objects.filter(name="disk").update(cluster="publish")
     schedules_ensure()
     assert not Schedule.objects.exclude(cluster=None).exists()

@@ -9,15 +9,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
-from django_q.models import Schedule
 
 from core.errors import Refused
-from core.jobs.messages import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule
 from core.tests import factories
 from core.tests.organising import act
 from core.tournaments.cron import cron_check
-from core.tournaments.schedules import schedule_remove, schedule_run, schedule_save
+from core.tournaments.schedules import schedule_run, schedule_save
 
 pytestmark = pytest.mark.django_db
 FRIDAY = datetime(2026, 3, 6, 18, 0, tzinfo=UTC)
@@ -104,26 +102,29 @@ def test_each_belongs_to_the_season_that_is_on_when_it_begins(environment: Envir
     assert [found.season for found in Tournament.objects.order_by("pk")] == [season, None]
 
 
-def test_queues_are_waked_by_a_row_that_is_kept_in_step(environment: Environment) -> None:
+def test_one_that_is_not_active_plans_nothing_also_where_it_could_not_be_played(environment: Environment) -> None:
     row = TournamentSchedule(environment=environment, name="weekly", cron="0 18 * * 5")
     schedule_save(schedule=row, now=FRIDAY)
-    (mirror,) = Schedule.objects.filter(args__contains=SCHEDULED_TASK)
-    shown = (mirror.args, mirror.kwargs, mirror.schedule_type, mirror.cron)
-    queue = "{'q_options': {'cluster': 'tournament'}}"
-    assert shown == (f"({SCHEDULED_TASK!r}, {row.pk})", queue, Schedule.CRON, "0 18 * * 5")
-    row.cron = "0 6 * * 1"
-    schedule_save(schedule=row, now=FRIDAY)
-    mirror = Schedule.objects.get(args__contains=SCHEDULED_TASK)
-    assert (mirror.cron, mirror.next_run) == ("0 6 * * 1", datetime(2026, 3, 9, 6, 0, tzinfo=UTC))
-    # Also where it could not be played any more.
     Environment.objects.update(is_active=False)
     row.environment.refresh_from_db()
     row.is_active = False
     schedule_save(schedule=row, now=FRIDAY)
-    assert not Schedule.objects.filter(args__contains=SCHEDULED_TASK).exists()
     assert schedule_run(schedule=row, now=FRIDAY + WEEK) is None
-    schedule_remove(schedule=row)
-    assert not TournamentSchedule.objects.exists()
+
+
+def test_its_times_stay_when_the_clocks_of_its_zone_change(environment: Environment) -> None:
+    # Clocks in Berlin go forward on 28 March 2027, so a week later 18:00 is an hour earlier in UTC.
+    row = factories.schedule(
+        environment, cron="0 18 * * 5", time_zone="Europe/Berlin", registration_hours=168, title="{date}"
+    )
+    TournamentSchedule.objects.update(handled_until=datetime(2027, 3, 20, tzinfo=UTC))
+    first = schedule_run(schedule=row, now=datetime(2027, 3, 26, 17, 1, tzinfo=UTC))
+    second = schedule_run(schedule=row, now=datetime(2027, 4, 2, 16, 1, tzinfo=UTC))
+    assert first is not None
+    assert second is not None
+    assert (first.name, first.time_zone) == ("2027-03-26", "Europe/Berlin")
+    assert first.registration_opens_at == datetime(2027, 3, 26, 17, tzinfo=UTC)
+    assert first.starts_at == second.registration_opens_at == datetime(2027, 4, 2, 16, tzinfo=UTC)
 
 
 @pytest.mark.slow
@@ -146,6 +147,4 @@ def test_organisers_schedule_on_a_form_that_says_what_is_wrong(organiser: Client
         again = organiser.post(address, form | {"name": name})
         assert list(again.context["form"].errors) == ["name"]
     assert TournamentSchedule.objects.get().created_by is not None
-    assert Schedule.objects.filter(args__contains=SCHEDULED_TASK).count() == 1
     assert "is deleted" in act(organiser, "delete", TournamentSchedule.objects.get())[0]
-    assert not Schedule.objects.filter(args__contains=SCHEDULED_TASK).exists()

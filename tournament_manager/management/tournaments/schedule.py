@@ -5,14 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from core.errors import Refused
 from core.models import TournamentSchedule
-from core.times import moment
+from core.times import zone_check
 from core.tournaments.cron import cron_next
-from core.tournaments.schedules import schedule_remove, schedule_save
+from core.tournaments.schedules import schedule_save
 from tournament_manager.management.arguments import add_plan_arguments, environment_named, settings_named
 
 
@@ -24,9 +25,8 @@ class Schedule(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("environment", nargs="?", help="slug of the environment, e.g. connect-four")
-        parser.add_argument(
-            "--cron", help="when a tournament is planned, in UTC: '0 18 * * 5' is every Friday at 18:00"
-        )
+        parser.add_argument("--cron", help="when a tournament is planned: '0 18 * * 5' is every Friday at 18:00")
+        parser.add_argument("--time-zone", default="", metavar="ZONE", help="of --cron, e.g. Europe/Berlin")
         add_plan_arguments(parser)
         parser.add_argument("--title", help="name of each tournament; {schedule} and {date} are filled in")
         parser.add_argument(
@@ -60,9 +60,8 @@ class Schedule(BaseCommand):
             self.add(options)
 
     def list(self) -> None:
-        now = timezone.now()
         for row in TournamentSchedule.objects.select_related("environment"):
-            when = f"next {moment(cron_next(row.cron, after=now))}" if row.is_active else "not active"
+            when = f"next {_next(row)}" if row.is_active else "not active"
             self.stdout.write(
                 f"{row.name}: {row.environment.slug}, {row.format}, {row.cron!r}, {when}. {row.last_note}"
             )
@@ -72,7 +71,7 @@ class Schedule(BaseCommand):
         if row is None:
             known = ", ".join(TournamentSchedule.objects.values_list("name", flat=True)) or "none"
             raise CommandError(f"There is no schedule {name!r}. There are: {known}.")
-        schedule_remove(schedule=row)
+        row.delete()
         self.stdout.write(f"Removed {name}; the tournaments that it has planned stay.")
 
     def add(self, options: dict[str, Any]) -> None:
@@ -82,6 +81,7 @@ class Schedule(BaseCommand):
             environment=environment,
             name=f"{environment.slug} {played}" if options["name"] is None else options["name"],
             cron=" ".join(options["cron"].split()),
+            time_zone=options["time_zone"],
             format=played,
             settings=settings_named(options["set"]),
             registration_hours=options["registration_hours"],
@@ -94,9 +94,15 @@ class Schedule(BaseCommand):
         )
         if options["title"] is not None:
             row.title = options["title"]
-        now = timezone.now()
         try:
-            schedule_save(schedule=row, now=now)
+            zone_check(row.time_zone)
+            schedule_save(schedule=row, now=timezone.now())
+        except ValidationError as problem:
+            raise CommandError(problem.message) from None
         except Refused as refusal:
             raise CommandError(str(refusal)) from None
-        self.stdout.write(f"Scheduled {row.name}; next on {moment(cron_next(row.cron, after=now))}.")
+        self.stdout.write(f"Scheduled {row.name}; next on {_next(row)}.")
+
+
+def _next(row: TournamentSchedule) -> str:
+    return row.moment(cron_next(row.cron, after=timezone.now(), zone=row.time_zone))

@@ -16,7 +16,6 @@ from core.editions.progress import tournament_begin
 from core.editions.services import start_now
 from core.errors import Refused
 from core.models import Eligibility, Environment, Participant, Tournament, TournamentState
-from core.times import moment
 from core.tournaments.planning import tournament_plan
 from core.tournaments.selectors import tournament_progress
 from tournament_manager.management.arguments import (
@@ -62,7 +61,9 @@ class Start(BaseCommand):
             raise CommandError(str(refusal)) from None
         if tournament.state == TournamentState.PLANNED:
             assert tournament.starts_at is not None
-            self.stdout.write(f"Planned {tournament} as edition {tournament.edition}: {moment(tournament.starts_at)}.")
+            self.stdout.write(
+                f"Planned {tournament} as edition {tournament.edition}: {tournament.moment(tournament.starts_at)}."
+            )
         else:
             count = tournament.duels.count()
             self.stdout.write(f"Started {tournament} with {count} duel{pluralize(count)}.")

@@ -15,7 +15,6 @@ from core.errors import Refused
 from core.models import Audience, Participant, Season, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
 from core.tournaments.registration_selectors import PATIENCE, awaited_count
-from core.tournaments.schedules import schedule_remove
 from core.tournaments.services import ladder_stop, tournament_cancel, tournament_go_on, tournament_pause
 from core.tournaments.voiding import VOIDABLE, round_void
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
@@ -92,7 +91,7 @@ def _delete_season(season: Season, answer: OrganiserAnswer) -> str:
 
 
 def _delete_schedule(schedule: TournamentSchedule, answer: OrganiserAnswer) -> str:
-    schedule_remove(schedule=schedule)
+    schedule.delete()
     return "is deleted; the tournaments that it has planned stay."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -35,16 +35,27 @@ def page(cup: Tournament, rights: list[str], tab: Page) -> Iterator[Page]:
         yield page
 
 
-def test_on_the_site_times_are_those_of_the_reader_and_the_preview_follows(page: Page, cup: Tournament) -> None:
-    starts_at = datetime(2030, 7, 1, 8, 0, tzinfo=UTC)
-    Tournament.objects.filter(pk=cup.pk).update(starts_at=starts_at)
+def test_a_new_plan_begins_in_the_zone_of_its_reader(page: Page, cup: Tournament) -> None:
+    page.goto("/organise/tournaments/plan/?preset=cup")
+    expect(page.get_by_label("Time zone")).to_have_value("UTC")
+    begins = page.get_by_label("Begins")
+    in_utc = datetime.fromisoformat(begins.input_value())
     # What a browser in Berlin says of itself.
     page.add_init_script(
         "Intl.DateTimeFormat.prototype.resolvedOptions = () => ({ timeZone: 'Europe/Berlin' });"
         "Date.prototype.getTimezoneOffset = () => -120;"
     )
+    page.reload()
+    expect(page.get_by_label("Time zone")).to_have_value("Europe/Berlin")
+    # The plan is from the next full hour, which may have begun between the two.
+    assert datetime.fromisoformat(begins.input_value()) - in_utc in (timedelta(hours=2), timedelta(hours=3))
+
+
+def test_times_are_those_of_the_tournament_and_the_preview_follows(page: Page, cup: Tournament) -> None:
+    starts_at = datetime(2030, 7, 1, 8, 0, tzinfo=UTC)
+    Tournament.objects.filter(pk=cup.pk).update(starts_at=starts_at, time_zone="Europe/Berlin")
     page.goto(f"/organise/tournaments/{cup.pk}/")
-    expect(page.get_by_text("your time (Europe/Berlin)")).to_be_visible()
+    expect(page.get_by_label("Time zone")).to_have_value("Europe/Berlin")
     begins = page.get_by_label("Begins")
     expect(begins).to_have_value("2030-07-01T10:00")
     expect(page.get_by_label("Legs")).to_be_hidden()

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from pytest_django.asserts import assertContains, assertNotContains
+from pytest_django.fixtures import Settings
 
 from core.models import AuditEntry, Duel, Environment, JobState, Notice, NoticeKind, Tournament, TournamentState
 from core.notices.alarms import alarm_raise
@@ -80,13 +81,26 @@ def test_all_errors_are_said_at_once(environment: Environment, cast: Cast, visit
     assert not Tournament.objects.filter(is_automatic=False).exists()
 
 
-def test_times_are_read_in_the_zone_of_the_organiser(environment: Environment, cast: Cast, visit: As) -> None:
+def test_times_are_read_and_shown_in_the_zone_that_the_organiser_chooses(
+    environment: Environment, cast: Cast, visit: As, settings: Settings
+) -> None:
     olga = visit(cast.olga)
-    olga.post(PLAN, filled(environment, save="1", starts_at="2030-07-01T10:00", zone="Europe/Berlin"))
-    assert Tournament.objects.get(name="Cup").starts_at == datetime(2030, 7, 1, 8, 0, tzinfo=UTC)
-    # Without the script, and for a zone that does not exist, times are UTC.
-    olga.post(PLAN, filled(environment, save="1", name="Two", starts_at="2030-07-01T10:00", zone="Moon/Base"))
-    assert Tournament.objects.get(name="Two").starts_at == datetime(2030, 7, 1, 10, 0, tzinfo=UTC)
+    olga.post(PLAN, filled(environment, save="1", starts_at="2030-07-01T10:00", time_zone="Europe/Berlin"))
+    cup = Tournament.objects.get(name="Cup")
+    assert cup.starts_at == datetime(2030, 7, 1, 8, 0, tzinfo=UTC)
+    form = olga.get(f"/organise/tournaments/{cup.pk}/").content.decode()
+    assert 'value="2030-07-01T10:00"' in form
+    for reader in (olga, visit(cast.bob), Client()):
+        assertContains(
+            reader.get(f"/environments/tic-tac-toe/editions/{cup.edition}/"), "1 Jul 2030, 10:00 Europe/Berlin"
+        )
+    assert Client().get(f"/api/v1/tournaments/{cup.pk}/").json()["time_zone"] == "Europe/Berlin"
+    wrong = olga.post(PLAN, filled(environment, save="1", name="Two", time_zone="Moon/Base"))
+    assert list(wrong.context["form"].errors) == ["time_zone"]
+    # Without one, times are those of the site.
+    settings.SITE_ZONE = "Asia/Tokyo"
+    olga.post(PLAN, filled(environment, save="1", name="Two", starts_at="2030-07-01T10:00"))
+    assert Tournament.objects.get(name="Two").starts_at == datetime(2030, 7, 1, 1, 0, tzinfo=UTC)
 
 
 def test_the_preview_counts_duels_and_time_and_saves_nothing(stage: Stage, cast: Cast, visit: As) -> None:
@@ -133,7 +147,12 @@ def test_the_overview_says_what_rings_and_what_fails(stage: Stage, cast: Cast, v
 
 
 def test_refusals_name_times_as_they_were_typed(environment: Environment, cast: Cast, visit: As) -> None:
-    typed = {"save": "1", "zone": "Europe/Berlin", "freezes_at": "2030-07-02T12:00", "starts_at": "2030-07-01T10:42"}
+    typed = {
+        "save": "1",
+        "time_zone": "Europe/Berlin",
+        "freezes_at": "2030-07-02T12:00",
+        "starts_at": "2030-07-01T10:42",
+    }
     errors = visit(cast.olga).post(PLAN, filled(environment, **typed)).context["form"].errors
     assert "1 Jul 2030, 10:42 Europe/Berlin" in str(errors)
     # On the last Sunday of March clocks go from two to three, and in October from three to two.

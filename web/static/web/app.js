@@ -12,14 +12,16 @@ if (themeButton) {
 }
 
 // Times ------------------------------------------------------------------------
-// Pages write times in UTC. Readers elsewhere see their own times, and UTC as the title.
+// Pages write times in UTC: readers elsewhere see their own times, and UTC as the title. Times in the zone of a tournament
+// stay as they are, and have the reader's as the title.
 const both = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 function showLocalTimes(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const text = time.textContent;
     const at = new Date(time.dateTime);
-    if (!text.endsWith(" UTC") || !at.getTimezoneOffset()) continue;
+    if ("zone" in time.dataset) time.title = `${both.format(at)} where you are`;
+    if ("zone" in time.dataset || !text.endsWith(" UTC") || !at.getTimezoneOffset()) continue;
     time.title = text;
     time.textContent = (text.includes(",") ? both : clock).format(at);
   }
