@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import Any
@@ -37,12 +38,14 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 def check_environments(**_: Any) -> list[CheckMessage]:
     """arena.E006: a file of a shipped environment is wrong.
 
-    arena.W010: an environment of the organiser is left out. arena.W011: one is not used quite as in its file.
+    arena.W010: an environment of the organiser is left out. arena.W011: one is not used quite as in its file. Only
+    `check` shows these two: other commands are not about environments, and alarms name them as well.
     """
     hint = f"Fix it, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/organiser/environments.md."
     try:
         found: list[CheckMessage] = [Advice(one.because, hint=hint, id="arena.W010") for one in left_out()]
-        return [*found, *(Advice(note, id="arena.W011") for note in notes())]
+        is_command = sys.argv[0].endswith("manage.py") and sys.argv[1:2] != ["check"]
+        return [] if is_command else [*found, *(Advice(note, id="arena.W011") for note in notes())]
     except BadInfo as error:
         return [Error(str(error), hint="Restore the file of this release.", id="arena.E006")]
 

@@ -29,8 +29,14 @@ def seed_lists_ensure(*, environment: Environment) -> None:
         _create(environment, SeedPurpose.RANKING, _draw(environment))
 
 
+def in_final_phase(environment: Environment) -> bool:
+    """Return whether the seeds of a final phase rank the agents of an environment."""
+    ranking = ranking_list(environment)
+    return ranking is not None and ranking.purpose == SeedPurpose.FINAL
+
+
 def final_phase_start(*, environment: Environment, by: User | None) -> list[Evaluation]:
-    """Draw new hidden seeds once, and evaluate each agent's newest version on them; return the new evaluations.
+    """Draw new hidden seeds, and evaluate each agent's newest version on them; return the new evaluations.
 
     From then on the board follows the new seeds, and the previous seeds are revealed. Raises Refused.
     """
@@ -38,14 +44,18 @@ def final_phase_start(*, environment: Environment, by: User | None) -> list[Eval
         raise Refused(f"{environment} is not ranked by score.")
     with transaction.atomic():
         environment = Environment.objects.select_for_update(no_key=True).get(pk=environment.pk)
-        before = ranking_list(environment)
-        if before is not None and before.purpose == SeedPurpose.FINAL:
-            raise Refused(f"The final phase of {environment} has already begun; its seeds are drawn only once.")
-        _create(environment, SeedPurpose.FINAL, _draw(environment), by)
-        if before is not None:
-            seed_list_reveal(seed_list=before)
-        reason = "The final phase has begun: it is evaluated on new seeds."
-        return evaluations_renew(environment=environment, reason=reason)
+        if in_final_phase(environment):
+            raise Refused(f"The final phase of {environment} has begun already. Begin a new term to have another one.")
+        return _replace(environment, SeedPurpose.FINAL, by, "The final phase has begun: it is evaluated on new seeds.")
+
+
+def term_begin(*, environment: Environment, by: User | None) -> list[Evaluation]:
+    """End a final phase with new hidden seeds, as `final_phase_start`, so that there can be another. Raises Refused."""
+    with transaction.atomic():
+        environment = Environment.objects.select_for_update(no_key=True).get(pk=environment.pk)
+        if not in_final_phase(environment):
+            raise Refused(f"{environment} is not in its final phase.")
+        return _replace(environment, SeedPurpose.RANKING, by, "A new term has begun: it is evaluated on new seeds.")
 
 
 def seed_list_reveal(*, seed_list: SeedList) -> None:
@@ -56,6 +66,14 @@ def seed_list_reveal(*, seed_list: SeedList) -> None:
         raise Refused("These seeds still rank the environment; an agent could be built to fit known seeds.")
     seed_list.revealed_at = timezone.now()
     seed_list.save(update_fields=["revealed_at"])
+
+
+def _replace(environment: Environment, purpose: SeedPurpose, by: User | None, reason: str) -> list[Evaluation]:
+    before = ranking_list(environment)
+    _create(environment, purpose, _draw(environment), by)
+    if before is not None:
+        seed_list_reveal(seed_list=before)
+    return evaluations_renew(environment=environment, reason=reason)
 
 
 def _draw(environment: Environment) -> list[int]:

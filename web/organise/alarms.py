@@ -24,7 +24,9 @@ ADVICE = (
            "operator/troubleshooting"),
     Advice(r"environment-.*-fails", "Fix the environment and run sync_environments, or cancel the duels on hold.",
            "organiser/environments", "an-environment-that-fails-in-matches"),
-    Advice(r"environments-left-out|environment-.*", "Install what is missing and run sync_environments, or close the "
+    Advice(r"environments-left-out", "Correct the files that it names, and run sync_environments.",
+           "organiser/environments", "what-happens-to-a-folder-that-is-broken"),
+    Advice(r"environment-.*", "Install what is missing and run sync_environments, or close the "
            "environment.", "organiser/environments", "what-happens-to-a-folder-that-is-broken"),
     Advice(r"edition-of-.*", "Remove what it names, and start the edition again; it settles when one begins.",
            "organiser/tournaments", "start-one"),

@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from arena_kit.environment.registry import left_out
 from core.evaluations.episodes import spec_or_none
 from core.models import Agent, Environment, Tournament
 from web.site.organisers import organisers
@@ -26,6 +27,7 @@ def environments(request: HttpRequest) -> HttpResponse:
     context = {
         "tab": "organise_environments",
         "page": shown,
+        "left_out": left_out(),
         "rows": [(row, _openings(row)) for row in shown.object_list],
     }
     return render(request, "web/organise/environments.html", context)

@@ -145,6 +145,17 @@ def clock(value: datetime) -> SafeString:
 
 
 @register.filter
+def coded(sentence: str) -> SafeString:
+    """Write a sentence with what stands between backticks as code."""
+    words = sentence.split("`")
+    if len(words) % 2 == 0:
+        return format_html("{}", sentence)
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", word) if n % 2 else word,) for n, word in enumerate(words))
+    )
+
+
+@register.filter
 def took(job: object) -> str:
     """Write how long a job ran: 0.4 s, 12 s, 3 min; empty if it has not ended."""
     started: datetime | None = getattr(job, "started_at", None)

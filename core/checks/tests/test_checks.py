@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -47,6 +48,11 @@ def test_a_file_about_an_environment_that_is_wrong_is_named(
             patch.setattr(registry, "_own_folders", [tmp_path])
             registry.all_specs.cache_clear()
             (message,) = arena_messages()
+            # Other commands are not about environments.
+            patch.setattr(sys, "argv", ["manage.py", "migrate"])
+            assert arena_messages() == []
+            patch.setattr(sys, "argv", ["manage.py", "check"])
+            assert arena_messages() == [message]
     finally:
         registry.all_specs.cache_clear()
     assert (message.id, message.msg.rpartition("/")[2]) == ("arena.W010", "mine.yml: version: this key is missing.")

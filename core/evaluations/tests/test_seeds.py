@@ -104,7 +104,7 @@ def test_a_final_phase_draws_new_seeds_once_and_reveals_those_before(task: Envir
     assert not set(final.seeds) & set(before.seeds)
     before.refresh_from_db()
     assert before.is_public
-    with pytest.raises(Refused, match="drawn only once"):
+    with pytest.raises(Refused, match="has begun already"):
         final_phase_start(environment=task, by=olga)
     assert task.seed_lists.filter(purpose=SeedPurpose.FINAL).get() == final
 

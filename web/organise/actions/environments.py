@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.editions.services import edition_ask
 from core.environments.additions import environment_remove
 from core.environments.services import environment_close, environment_open
-from core.evaluations.seeds import final_phase_start, seed_list_reveal
+from core.evaluations.seeds import final_phase_start, in_final_phase, seed_list_reveal, term_begin
 from core.models import Environment, Play, SeedList
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
@@ -27,7 +27,16 @@ def _start_edition(environment: Environment, answer: OrganiserAnswer) -> str:
 
 def _final_phase(environment: Environment, answer: OrganiserAnswer) -> str:
     count = len(final_phase_start(environment=environment, by=answer.user))
-    return f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} being evaluated."
+    return f"the final phase has begun; {_versions(count)} being evaluated."
+
+
+def _term(environment: Environment, answer: OrganiserAnswer) -> str:
+    count = len(term_begin(environment=environment, by=answer.user))
+    return f"a new term has begun; {_versions(count)} being evaluated."
+
+
+def _versions(count: int) -> str:
+    return "1 version is" if count == 1 else f"{count} versions are"
 
 
 def _remove(environment: Environment, answer: OrganiserAnswer) -> str:
@@ -74,12 +83,24 @@ FINAL_PHASE = OrganiserAction(
     do=_final_phase,
     question=OrganiserQuestion(
         title="Start the final phase",
-        consequence="New hidden seeds are drawn; this happens only once and cannot be undone. The newest valid version "
-        "of every agent is evaluated on them, and so is every new version from then on. The old hidden seeds are "
-        "published.",
+        consequence="New hidden seeds are drawn; this cannot be undone. The newest valid version of every agent is "
+        "evaluated on them, and so is every new version from then on. The old hidden seeds are published.",
         button="Draw new seeds and evaluate everyone",
     ),
-    fits=lambda row: row.is_scored and not row.is_app and not row.closed_because,
+    fits=lambda row: row.is_scored and not row.is_app and not row.closed_because and not in_final_phase(row),
+)
+NEW_TERM = OrganiserAction(
+    name="begin_term",
+    label="Begin a new term",
+    button="Begin a new term",
+    do=_term,
+    question=OrganiserQuestion(
+        title="Begin a new term",
+        consequence="The final phase is over and its seeds are published. New hidden seeds are drawn, the newest valid "
+        "version of every agent is evaluated on them, and there can be another final phase.",
+        button="Draw new seeds and evaluate everyone",
+    ),
+    fits=lambda row: row.is_scored and not row.is_app and not row.closed_because and in_final_phase(row),
 )
 REMOVE = OrganiserAction(
     name="remove_added",
@@ -94,7 +115,7 @@ REMOVE = OrganiserAction(
     ),
     fits=lambda environment: environment.is_added,
 )
-ENVIRONMENT_ACTIONS = (START_EDITION, FINAL_PHASE, OPEN, CLOSE, REMOVE)
+ENVIRONMENT_ACTIONS = (START_EDITION, FINAL_PHASE, NEW_TERM, OPEN, CLOSE, REMOVE)
 REVEAL = OrganiserAction(
     name="reveal",
     label="Reveal the seeds of a list that no longer ranks",

@@ -86,7 +86,7 @@ def test_a_script_is_evaluated_again_without_a_validation(
     assert script.evaluations.get().seed_list is None
 
 
-def test_a_final_phase_is_asked_for_and_begins_once(
+def test_a_final_phase_is_asked_for_and_begins_once_a_term(
     organiser: Client, people: factories.Cast, task: Environment, player: Submission
 ) -> None:
     question = organiser.get(reverse("web:organise_action", args=["environment", task.pk, "start_final_phase"]))
@@ -99,8 +99,19 @@ def test_a_final_phase_is_asked_for_and_begins_once(
     final = task.seed_lists.get(purpose=SeedPurpose.FINAL)
     assert (final.created_by, player.evaluations.get().seed_list) == (people.olga, final)
 
-    assert "drawn only once" in act(organiser, "start_final_phase", task)[-1]
+    assert "has begun already. Begin a new term" in act(organiser, "start_final_phase", task)[-1]
     assert task.seed_lists.filter(purpose=SeedPurpose.FINAL).count() == 1
+    buttons = organiser.get("/organise/environments/").content.decode()
+    assert "begin_term" in buttons
+    assert "start_final_phase" not in buttons
+
+    assert act(organiser, "begin_term", task) == ["CartPole: a new term has begun; 1 version is being evaluated."]
+    final.refresh_from_db()
+    assert final.is_public
+    assert task.seed_lists.order_by("pk").last() == player.evaluations.latest("pk").seed_list
+    assert "is not in its final phase" in act(organiser, "begin_term", task)[-1]
+    assert "the final phase has begun" in act(organiser, "start_final_phase", task)[-1]
+    assert task.seed_lists.filter(purpose=SeedPurpose.FINAL).count() == 2
 
 
 def test_an_environment_of_duels_has_no_final_phase_and_one_of_scores_no_tournament(

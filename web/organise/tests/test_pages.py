@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -11,6 +12,7 @@ from django.utils import timezone
 from pytest_django.asserts import assertContains
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.registry import LeftOut
 from core.jobs.workers import worker_appear
 from core.models import Agent, AuditEntry, Delivery, Environment, JobState, TournamentState, User, Webhook, Worker
 from core.people.audit_log import Operator, audit_record
@@ -67,6 +69,17 @@ def test_environments_say_why_they_are_not_available_first(environment: Environm
     assert "It lacks numpy." in page
     assert environment.spec_id in page
     assert reverse("web:organise_change_environment", args=[environment.pk]) in page
+
+
+def test_files_that_are_left_out_are_listed_with_what_to_type_as_code(
+    environment: Environment, cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    because = "nim.yml: `slug`: <b>missing</b>."
+    monkeypatch.setattr("web.organise.environment_views.left_out", lambda: (LeftOut(Path("nim.yml"), because),))
+    Environment.objects.filter(pk=environment.pk).update(unavailable_because="Run `make extras`, or wait.")
+    page = visit(cast.olga).get("/organise/environments/").content.decode()
+    assert "nim.yml: <code>slug</code>: &lt;b&gt;missing&lt;/b&gt;." in page
+    assert "Run <code>make extras</code>, or wait." in page
 
 
 def test_openings_are_said_in_words(cast: Cast, visit: As) -> None:

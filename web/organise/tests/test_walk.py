@@ -28,7 +28,7 @@ ACTS = {
     "alarm": "settle",
     "batch": "cancel",
     "delivery": "send_again",
-    "environment": "start_tournament start_final_phase remove_added",
+    "environment": "start_tournament start_final_phase begin_term remove_added",
     "package": "build try_tasks rank",
     "seedlist": "reveal",
     "submission": "run_again evaluate_again delete_archives",
