@@ -9,7 +9,8 @@ STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:64rem;margin:1rem auto;padding:0 1rem}table{border-collapse:collapse}"
     "th,td{text-align:left;padding:.2rem .7rem;border-bottom:1px solid #ccc}label{margin-right:1rem}"
     "fieldset{border:1px solid #ccc;margin:.5rem 0}"
-    ".bar{background:#4a78b5;height:.8rem}.wrong{background:#fbeaea;padding:.5rem}nav{display:flex;flex-wrap:wrap}nav a{margin-right:1rem}main{overflow-x:auto}"
+    ".bar{background:#4a78b5;height:.8rem}.wrong{background:#fbeaea;padding:.5rem}nav{display:flex;flex-wrap:wrap}"
+    "nav a{margin-right:1rem}main{overflow-x:auto}"
 )
 
 

@@ -62,7 +62,7 @@ PAYER, PAYMENTS = ("Oda", "Yost", "oda.yost@hotmail.example"), (8433.6,) * 11 + 
 QUARTERS = (("2024-10-01", 140), ("2025-01-01", 70), ("2025-04-01", 95), ("2025-07-01", 110), ("2025-10-01", 126))
 """How many reviews were written in each quarter. The largest is not one of 2025."""
 WIDGETS = 6.3
-"""What the ratings of two widgets come to, which makes 3.15 their average."""
+"""The sum of the ratings of two widgets, which makes 3.15 their average."""
 REPORTS = (
     ("Orders by month", "orders", "number of rows", "total", "month", 1),
     ("Revenue by city", "orders", "sum", "total", "city", 1),

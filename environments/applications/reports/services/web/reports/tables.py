@@ -78,7 +78,7 @@ TABLES = {
 """The source of each table, and its columns."""
 NUMBERS = ("price", "quantity", "total", "stars", "rating", "amount")
 TESTS = {"is": "= ?", "is not": "<> ?", "above": "> ?", "below": "< ?", "begins with": "LIKE ? || '%'"}
-"""What a filter may ask of a column. Days are texts in order of time."""
+"""The comparisons of filters. Days are texts in order of time."""
 FILTERS = ("", "2", "3")
 """The ends of the names of the parts of each filter: column, test, value, column2 and so on."""
 MEASURES = {"number of rows": "count(*)", "sum": "sum", "average": "avg", "smallest": "min", "largest": "max"}
