@@ -543,7 +543,7 @@ core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
 core.errormail            200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
-core.package              200 200 200 200 403 403 200
+core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
 core.promotion            200 403 200 403 403 403 200
