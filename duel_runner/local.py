@@ -8,10 +8,10 @@ from functools import wraps
 from typing import TypeVar
 
 from arena_kit.errors import PlatformFault
+from core.jobs.fetching import images_fetch
 from core.jobs.lease import Lease
 from core.models import Job
 from duel_runner.evaluating import play_episodes
-from duel_runner.images import images_fetch
 from duel_runner.playing import play_matches
 from duel_runner.steps import MatchesOfJob, PlayResult, Steps
 

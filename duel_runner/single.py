@@ -7,9 +7,9 @@ from collections.abc import Callable
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.sandbox.base import Container
+from core.jobs.fetching import images_fetch
 from core.jobs.lease import Lease
 from core.models import Submission
-from duel_runner.images import images_fetch
 from duel_runner.workplace import workplace_of_this_worker
 
 

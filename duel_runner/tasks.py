@@ -12,11 +12,11 @@ from arena_kit.sandbox.lock_file import tokens_alive
 from core.duels.services import duel_succeed
 from core.environments.holding import duel_hold, is_held_after
 from core.jobs.artifacts import artifacts_stored
+from core.jobs.fetching import images_fetch
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
 from core.models import Duel, Evaluation, JobFault, SubmissionForm
 from duel_runner.evaluating import evaluation_steps
-from duel_runner.images import images_fetch
 from duel_runner.local import here
 from duel_runner.makeable import if_makeable
 from duel_runner.rules import rules

@@ -21,7 +21,7 @@ from arena_kit.rollout.gateway.endpoint import MISCONFIGURED, AskedModel, ChatFo
 from arena_kit.rollout.gateway.gateway import Gateway
 from arena_kit.rollout.gateway.gemini import GeminiForm
 from arena_kit.rollout.tasks.task import Task
-from arena_kit.rollout.worlds.world import World
+from arena_kit.rollout.worlds.world import ROLLOUT_LABEL, World
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
 from core.jobs.images import player_registry
 from core.models import LanguageModel, ModelUsers, Rollout, RolloutAgent, SubmissionForm
@@ -170,9 +170,9 @@ def _player(rollout: Rollout, meter: Meter, output: Path) -> WorkerAgent:
         return sandbox.launch(
             Launch(
                 image_of(rollout),
-                f"arena-rollout-{token[:12]}-{next(_numbers)}",
+                f"arena-rollout-{rollout.public_id}-{token[:12]}-{next(_numbers)}",
                 limits=limits,
-                labels={player_label(): token, "arena.rollout": str(rollout.pk)},
+                labels={player_label(): token, ROLLOUT_LABEL: str(rollout.public_id)},
                 model_folder=str(gateway.folder) if gateway else "",
             )
         )

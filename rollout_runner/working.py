@@ -25,7 +25,9 @@ from arena_kit.rollout.recording.recorder import HAR, PAGES, STEPS, TRACE, VIDEO
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
+from arena_kit.rollout.worlds.world import ROLLOUT_LABEL
 from core.jobs.artifacts import files_stored
+from core.jobs.fetching import images_fetch
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_delay, job_fail
 from core.links import page
@@ -56,6 +58,9 @@ def rollout_perform(rollout: Rollout, lease: Lease) -> None:
         return
     try:
         package = package_here(build, lease)
+        if rollout.submission is not None and not is_on_cluster():
+            # Before there is a world, whose memory and time would wait for it.
+            images_fetch(rollout.submission, lease=lease)
         with tempfile.TemporaryDirectory(prefix="rollout-") as folder:
             _work(rollout, lease, package, Path(folder))
     except NoRoom as full:
@@ -119,7 +124,7 @@ def _labels(rollout: Rollout) -> dict[str, str]:
     """Return the label of a world in use, for reapers: on a cluster the claim, on a host the worker."""
     if is_on_cluster():
         return {CLAIM_LABEL: rollout.claim_token.hex if rollout.claim_token else ""}
-    return {player_label(): worker_token(), "arena.rollout": str(rollout.pk)}
+    return {player_label(): worker_token(), ROLLOUT_LABEL: str(rollout.public_id)}
 
 
 def _spoilt(rollout: Rollout, lease: Lease, played: PlayedRollout, folder: Path) -> None:

@@ -24,7 +24,7 @@ from core.models.environment import Play
 from core.models.package import package_name
 from core.people.audit_log import Operator, audit_record
 from core.rollouts.acceptance import acceptance_begin
-from core.rollouts.permissions import may_upload_packages
+from core.rollouts.permissions import ROLLOUTS_OFF, may_upload_packages
 from core.rollouts.reading import site_limits
 from core.rollouts.tasks import tasks_write
 
@@ -49,6 +49,8 @@ def package_upload(
 
     The same zip sent twice is one package. A slug that the arena does not know makes a new application.
     """
+    if settings.ROLLOUTS == "false":
+        raise Refused(ROLLOUTS_OFF, code="rollouts_off")
     if not may_upload_packages(owner):
         raise Refused("Packages are uploaded by organisers, because they run programs of their own.", code="not_yours")
     read = _read(archive)

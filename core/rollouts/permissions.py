@@ -33,6 +33,7 @@ ANSWERS, OTHERS = "core.view_task", "core.change_batch"
 ORGANISING = "core.change_task"
 """The right to write and revise the tasks of the organisers, and to choose those of boards."""
 STAFF, MEMBERS = "staff", "members"
+ROLLOUTS_OFF = "This arena runs no rollouts; ROLLOUTS turns them on."
 
 
 def may_ask(viewer: Viewer) -> bool:
@@ -45,7 +46,7 @@ def may_ask(viewer: Viewer) -> bool:
 def check_may_ask(viewer: Viewer) -> None:
     """Raise Refused unless a person may ask for rollouts here."""
     if settings.ROLLOUTS == "false":
-        raise Refused("This arena runs no rollouts; ROLLOUTS turns them on.", code="rollouts_off")
+        raise Refused(ROLLOUTS_OFF, code="rollouts_off")
     if not may_ask(viewer):
         who = "organisers" if settings.ROLLOUTS == STAFF else "people with an account"
         raise Refused(f"Rollouts here are for {who}.", code="rollouts_not_yours")

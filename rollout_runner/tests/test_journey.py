@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,8 +14,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from arena_kit.examples import make_archive
+from arena_kit.image.calls import engine
+from arena_kit.tests.image.registries import registry_server, small_base_image
 from arena_kit.tests.rollout.fake_model import calls, fake_model
-from core.models import Build, JobState, Rollout, RolloutAgent, VerdictReason, WorldLease
+from core.models import Build, JobState, Rollout, RolloutAgent, Submission, VerdictReason, WorldLease
 from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_create
 from core.rollouts.board import board
 from core.rollouts.judging import judging_ask
@@ -121,6 +124,32 @@ def test_an_uploaded_agent_works_for_the_board_and_a_page_shows_what_it_did(clea
     assert "<video" in shown
     worlds_reap()
     assert containers() == set()
+
+
+@pytest.mark.registry
+def test_another_host_pulls_an_uploaded_agent_before_its_world_starts(
+    clean: None, settings: Settings, tmp_path: Path
+) -> None:
+    settings.SANDBOX = "docker"
+    with registry_server(tmp_path) as server, engine() as client:
+        base = f"{settings.PLAYER_IMAGE_PREFIX}-base:small"
+        small_base_image(client, settings.PLAYER_BASE_IMAGE, base)
+        settings.PLAYER_BASE_IMAGES, settings.PLAYER_BASE_IMAGE = {(3, 11): base}, base
+        settings.PLAYER_REGISTRY = server.registry.repository
+        settings.PLAYER_REGISTRY_USER = server.registry.user
+        settings.PLAYER_REGISTRY_PASSWORD = server.registry.password
+        environment = shop_built("send-11").environment
+        visitor = Client()
+        visitor.force_login(factories.user("ann"))
+        archive = SimpleUploadedFile("player.zip", make_archive("shop_clerk"), content_type="application/zip")
+        visitor.post(f"/environments/{environment.slug}/agents/", {"name": "clerk", "archive": archive})
+        assert worked("build") == 1, [build.error for build in Build.objects.all()]
+        client.images.remove(Submission.objects.get().image, force=True)
+        assert worked() == 3
+        rollouts = Rollout.objects.filter(is_ranked=True)
+        assert {(one.outcome, one.attempt) for one in rollouts} == {("SOLVED", 1)}, [one.error for one in rollouts]
+        pulls = ["is pulled from the registry" in one.log for one in rollouts.order_by("ended_at")]
+        assert pulls == [True, False, False]
 
 
 def test_a_model_works_through_the_gateway_and_its_costs_are_counted(clean: None, settings: Settings) -> None:

@@ -14,7 +14,7 @@ from web.organise.audits import form_changes
 from web.organise.editors import EDITORS, Editor
 from web.organise.forms import PartedForm, zoned
 from web.site.forms import refuse
-from web.site.organisers import check, organiser, organisers, sent
+from web.site.organisers import check, files_sent, organiser, organisers, sent
 
 
 @organisers()
@@ -23,7 +23,7 @@ def add(request: HttpRequest, kind: str) -> HttpResponse:
     editor = EDITORS[kind]
     check(request, editor.right("add"))
     with zoned(request):
-        return _page(request, editor, editor.form(sent(request)))
+        return _page(request, editor, editor.form(sent(request), files_sent(request)))
 
 
 @organisers()
@@ -35,7 +35,7 @@ def change(request: HttpRequest, kind: str, row_id: int) -> HttpResponse:
     if objection := editor.objection(organiser(request), row):
         raise PermissionDenied(objection)
     with zoned(request, row):
-        return _page(request, editor, editor.form(sent(request), instance=row))
+        return _page(request, editor, editor.form(sent(request), files_sent(request), instance=row))
 
 
 def _page(request: HttpRequest, editor: Editor, form: PartedForm) -> HttpResponse:

@@ -15,22 +15,24 @@ from django.utils import timezone
 
 from core.environments.services import environment_settings_save
 from core.errors import Refused
-from core.models import Agent, Environment, LanguageModel, Season, TournamentSchedule, User, Webhook
+from core.models import Agent, Environment, LanguageModel, Package, Season, TournamentSchedule, User, Webhook
 from core.notices.deliveries import webhook_prepare
 from core.people.acting import owner_told
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import profile_save
+from core.rollouts.packages import package_upload
 from core.submissions.existing import agent_settings_save
 from core.tournaments.schedules import schedule_save
 from web.organise.environment_forms import EnvironmentForm
 from web.organise.forms import PartedForm
 from web.organise.season_forms import ScheduleForm, SeasonForm
-from web.organise.thing_forms import AgentFieldsForm, LanguageModelForm, ProfileFieldsForm
+from web.organise.thing_forms import AgentFieldsForm, LanguageModelForm, PackageForm, ProfileFieldsForm
 from web.organise.webhook_forms import WebhookForm
 from web.site.organisers import may_change_account
 
 TABS = {
     "languagemodel": "organise_applications",
+    "package": "organise_applications",
     "season": "organise_tournaments",
     "tournamentschedule": "organise_tournaments",
 }
@@ -114,6 +116,17 @@ def _model(model: LanguageModel, user: User, fields: Collection[str]) -> str:
     return f"Its key is read by the workers from {model.key_name} in MODEL_KEYS." if model.key_name else ""
 
 
+def _package(package: Package, user: User, fields: Collection[str]) -> str:
+    if not package._state.adding:
+        _store(package, fields)
+        return ""
+    archive: Any = package.archive.file
+    made, is_new = package_upload(owner=user, archive=archive, is_public=package.is_public, note=package.note)
+    package.pk = made.pk
+    package.refresh_from_db()
+    return "" if is_new else "The arena had this zip already, and nothing has changed."
+
+
 def _season(season: Season, user: User, fields: Collection[str]) -> str:
     _store(season, fields)
     return ""
@@ -151,6 +164,8 @@ EDITORS = {
         Editor(Environment, EnvironmentForm, _environment, "web:organise_environments"),
         Editor(User, ProfileFieldsForm, _profile, "web:organise_people", objection=_not_theirs,
                about="A changed address has to be confirmed by a link that is mailed there."),
+        Editor(Package, PackageForm, _package, "web:organise_packages", may_add=True,
+               about="A package runs programs of its own. The arena builds it, then tries its tasks."),
         Editor(LanguageModel, LanguageModelForm, _model, "web:organise_models", may_add=True,
                about="A model stays, because rollouts name it; one that is not active can no longer be chosen."),
         Editor(Season, SeasonForm, _season, "web:organise_seasons", may_add=True),

@@ -156,7 +156,7 @@ SHEETS = (
         slug="packages",
         title="Packages",
         tab="organise_applications",
-        about="Applications as they were uploaded. They are uploaded by the API or with the command line.",
+        about="Applications as they were uploaded, each with its tasks.",
         columns=(
             Column("Package", str),
             Column("By", "uploaded_by.username"),

@@ -1,17 +1,19 @@
-"""Forms of agents, of people's profiles and of language models."""
+"""Forms of agents, of people's profiles, of packages and of language models."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 
 from arena_kit.rollout.values.strict_json import NotJson, flaws, parse_json
-from core.models import Agent, LanguageModel, User
+from core.models import Agent, LanguageModel, Package, User
 from core.notices.outgoing import model_address_problem
 from web.organise.forms import Part, PartedForm
+from web.site.uploads import too_large
 
 
 class AgentFieldsForm(PartedForm):
@@ -45,6 +47,30 @@ class ProfileFieldsForm(PartedForm):
         """Return the words for a changed field; of a new name, also that name."""
         words = super().told(name)
         return f"{words} (now {self.instance.username})" if name == "username" else words
+
+
+class PackageForm(PartedForm):
+    """The zip of a package that is new, and who may have it."""
+
+    class Meta:
+        model = Package
+        fields = ("archive", "is_public", "note")
+        labels = {"archive": "Package", "is_public": "Public"}
+        help_texts = {"archive": "A zip with environment.yml and compose.yml. A new slug makes a new application."}
+        widgets = {"archive": forms.FileInput(attrs={"accept": ".zip"})}
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if self.instance.pk is not None:
+            # What was built from it stays what it is.
+            del self.fields["archive"]
+
+    def clean_archive(self) -> Any:
+        """Refuse a file of which the upload has kept nothing."""
+        archive = self.cleaned_data["archive"]
+        if archive.size > settings.MAX_UPLOAD_BYTES:
+            raise ValidationError(too_large())
+        return archive
 
 
 class SamplingField(forms.JSONField):

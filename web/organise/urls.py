@@ -45,6 +45,7 @@ pages = [
             ("webhooks", "webhook"),
             ("seasons", "season"),
             ("schedules", "tournamentschedule"),
+            ("packages", "package"),
             ("models", "languagemodel"),
         )
         for route in (

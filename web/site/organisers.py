@@ -11,8 +11,10 @@ from typing import Concatenate, ParamSpec
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
+from django.utils.datastructures import MultiValueDict
 
 from core.models import User
 from core.people.rights import may
@@ -54,6 +56,11 @@ def may_change_account(user: User, person: User) -> bool:
 def sent(request: HttpRequest) -> QueryDict | None:
     """Return what a form has sent; None for a request that only shows the form."""
     return request.POST if request.method == "POST" else None
+
+
+def files_sent(request: HttpRequest) -> MultiValueDict[str, UploadedFile[bytes]] | None:
+    """Return the files that a form has sent; None for a request that only shows the form."""
+    return request.FILES if request.method == "POST" else None
 
 
 def organiser(request: HttpRequest) -> User:

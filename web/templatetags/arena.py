@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -11,7 +12,7 @@ from django import template
 from django.conf import settings
 from django.templatetags.static import static
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
@@ -35,16 +36,34 @@ SEPARATOR = "\u00a0· "
 STATE_TONES = {"SUCCEEDED": "good", "FAILED": "bad", "RUNNING": "busy", "QUEUED": "calm", "CANCELLED": "calm"}
 
 
+PICTURE = re.compile(r"/static/environment(?:s/|-)([\w-]+)/(\w[\w.-]*)", re.ASCII)
+"""The address of a file of an environment: its slug, and the name of the file."""
+
+
 @cache
 def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("image", _picture)
+    return parser
+
+
+def _picture(renderer: Any, tokens: Any, index: int, options: Any, given: Any) -> str:
+    """Return a picture of the environment that is described, and of any other only its words."""
+    words = renderer.renderInlineAsText(tokens[index].children, options, given)
+    found = PICTURE.fullmatch(str(tokens[index].attrGet("src")))
+    if found is None or found[1] != given["slug"]:
+        return escape(words)
+    return format_html('<img src="{}" alt="{}">', reverse("web:environment_file", args=found.groups()), words)
 
 
 @register.filter
-def markdown(text: str) -> SafeString:
-    """Render Markdown as sanitised HTML: no raw HTML, links only to http, https and mailto."""
+def markdown(text: str, slug: str = "") -> SafeString:
+    """Render Markdown as sanitised HTML: no raw HTML, links only to http, https and mailto.
+
+    slug: of the environment whose own pictures are shown; without it there are none.
+    """
     html = nh3.clean(
-        _markdown().render(text),
+        _markdown().render(text, {"slug": slug}),
         tags={
             "p",
             "h1",
@@ -68,8 +87,9 @@ def markdown(text: str) -> SafeString:
             "tr",
             "th",
             "td",
+            "img",
         },
-        attributes={"a": {"href", "title"}},
+        attributes={"a": {"href", "title"}, "img": {"src", "alt"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="nofollow noopener noreferrer",
     )

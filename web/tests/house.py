@@ -12,7 +12,7 @@ from django.core.files.base import ContentFile
 from django.urls import reverse
 from django.utils import timezone
 
-from core.models import Build, JobState, LanguageModel, NoticeKind, Recording, User
+from core.models import Build, JobState, LanguageModel, NoticeKind, Package, Recording, User
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
@@ -72,6 +72,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "slug": games.slug,
         "game": games.pk,
         "model": LanguageModel.objects.latest("pk").pk,
+        "package": Package.objects.latest("pk").pk,
         "schedule": factories.schedule(games, "every week").pk,
         "task": task.slug,
         "env_id": task.env_id,

@@ -287,6 +287,10 @@ GET    /organise/schedules/add/                                     302 403 403 
 POST   /organise/schedules/add/                                     302 403 403 422
 GET    /organise/schedules/{schedule}/                              302 403 403 200
 POST   /organise/schedules/{schedule}/                              302 403 403 422
+GET    /organise/packages/add/                                      302 403 403 200
+POST   /organise/packages/add/                                      302 403 403 422
+GET    /organise/packages/{package}/                                302 403 403 200
+POST   /organise/packages/{package}/                                302 403 403 302
 GET    /organise/models/                                            302 403 403 200
 GET    /organise/models/add/                                        302 403 403 200
 POST   /organise/models/add/                                        302 403 403 422
@@ -539,7 +543,7 @@ core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
 core.errormail            200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
-core.package              200 403 200 403 403 403 200
+core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
 core.promotion            200 403 200 403 403 403 200

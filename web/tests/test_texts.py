@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from html.parser import HTMLParser
 
 import pytest
 
@@ -27,6 +28,66 @@ def test_markdown_lets_nothing_active_or_foreign_through(hostile: str) -> None:
     html = markdown(hostile)
     for tag in ("<script", "<img", "<svg", "<style", 'href="javascript', 'href="data'):
         assert tag not in html
+
+
+@pytest.mark.parametrize("folder", ["/static/environment-tic-tac-toe/", "/static/environments/tic-tac-toe/"])
+def test_a_description_shows_the_pictures_of_its_own_environment(folder: str) -> None:
+    html = markdown(f'![The "board"]({folder}board.svg "a title")', "tic-tac-toe")
+    assert html == '<p><img src="/static/environments/tic-tac-toe/board.svg" alt="The &quot;board&quot;"></p>\n'
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://tracker.example/a.png",
+        "//tracker.example/static/environments/nim/a.png",
+        "https://tracker.example/static/environments/nim/a.png",
+        "/static/environments/other/a.png",
+        "/static/environment-nim-2/a.png",
+        "/static/environments/nim/../other/a.png",
+        "/static/environments/nim/..%2fother/a.png",
+        "/static/environments/nim/..",
+        "/static/environments/nim/sub/a.png",
+        "/static/environments/nim/a.png?leak=1",
+        "/static/environments/nim/a.png#x",
+        "/static/environments/nim/a.png&#34;onerror=&#34;alert(1)",
+        "/static/environments/nim/",
+        "/logout/",
+        "a.png",
+        "\\\\tracker.example/static/environments/nim/a.png",
+        "javascript:alert(1)",
+        "data:image/svg+xml;base64,PHN2Zz4=",
+        "/STATIC/environments/nim/a.png",
+        " /static/environments/nim/ä.png",
+        "",
+    ],
+)
+def test_of_other_pictures_a_description_has_the_words_alone(address: str) -> None:
+    html = markdown(f"![<b>a & b</b> **c**]({address})", "nim")
+    assert "<img" not in html
+    assert "src=" not in html
+    assert "<b>" not in html
+    if address[:1] in "/ah":
+        assert html == "<p>&lt;b&gt;a &amp; b&lt;/b&gt; c</p>\n"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        '![" onerror="alert(1)](/static/environments/nim/a.png)',
+        "![<script>alert(1)</script>](/static/environments/nim/a.png)",
+        "![![x](javascript:alert(1))](/static/environments/nim/a.png)",
+        '<img src="/static/environments/nim/a.png" onerror="alert(1)">',
+        '![x](/static/environments/nim/a.png "onload=alert(1)")',
+        "![x](/static/environments/nim/a.png){onerror=alert(1)}",
+    ],
+)
+def test_a_picture_has_an_address_and_words_and_nothing_else(hostile: str) -> None:
+    found = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attrs: found.append((tag, *(name for name, _ in attrs)))  # type: ignore[method-assign]
+    parser.feed(markdown(hostile, "nim"))
+    assert set(found) <= {("p",), ("img", "src", "alt")}
 
 
 def test_markdown_keeps_text_tables_and_links_that_do_not_vouch() -> None:

@@ -14,7 +14,16 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.engine import REFUSED, Engine
 from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.walls import pause_options, service_options
-from arena_kit.rollout.worlds.world import EXPORT_SECONDS, PAUSE, WORLD_LABEL, Options, World, WorldFault, seeded_tag
+from arena_kit.rollout.worlds.world import (
+    EXPORT_SECONDS,
+    PAUSE,
+    ROLLOUT_LABEL,
+    WORLD_LABEL,
+    Options,
+    World,
+    WorldFault,
+    seeded_tag,
+)
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.lock_file import LockFile
 
@@ -102,7 +111,8 @@ class DockerWorld(World):
             self._engine.close()
 
     def _name(self, service: str) -> str:
-        return f"arena-world-{self.token[:16]}-{service}"
+        parts = ("arena-world", self.labels.get(ROLLOUT_LABEL, ""), self.token[:16], service)
+        return "-".join(filter(None, parts))
 
     def _start(self, service: str, options: Mapping[str, Any]) -> str:
         try:

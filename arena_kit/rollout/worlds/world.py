@@ -32,6 +32,8 @@ PROVISION_SECONDS, EXPORT_SECONDS = 120.0, 60.0
 WORLD_LABEL, ARENA_LABEL, DEADLINE_LABEL = "arena.world", "arena.worlds", "arena.deadline"
 """On each container: the token of its world's lease, the name of the folder of leases, and the time (in seconds since
 1970) at which anything of the world may be removed, whatever else is known about it."""
+ROLLOUT_LABEL = "arena.rollout"
+"""On each container of the world of a site's rollout: the id of the rollout, which the names have too."""
 PAUSE = "_pause"
 """Names the container that holds the network; no service can be called so."""
 LOG_CHARACTERS = 2_000

@@ -75,6 +75,8 @@ class Visitor:
     def __init__(self, home: str) -> None:
         self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
         self._here, self.page = home, Page("")
+        self.seen = ""
+        """The text of all pages."""
 
     def goto(self, address: str, data: bytes | None = None) -> None:
         """Open an address; a page that says no is a page."""
@@ -86,6 +88,7 @@ class Visitor:
                 raise
             text = refused.read()
         self.page = Page(text.decode())
+        self.seen += text.decode()
 
     def select(self, selector: str, values: list[str]) -> None:
         """Choose an option by the label of its control."""
@@ -111,16 +114,17 @@ class Visitor:
             self.goto(f"{form.target}?{sent}")
 
 
-def play(home: str, actions: list[Any]) -> None:
-    """Carry out actions up to the answer."""
+def play(home: str, actions: list[Any]) -> str:
+    """Carry out actions up to the answer; return the text of all pages."""
     visitor = Visitor(home)
     for name, *arguments in actions:
         if name in ("answer", "give_up"):
-            return
+            break
         acts: dict[str, Callable[..., None]] = {
             "goto": visitor.goto, "fill": visitor.fill, "select_option": visitor.select, "click": visitor.click,
         }  # fmt: skip
         acts[name](*arguments)
+    return visitor.seen
 
 
 if __name__ == "__main__":

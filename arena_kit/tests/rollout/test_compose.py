@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,6 +145,15 @@ def test_a_file_that_cannot_be_used_is_refused(text: str, code: str) -> None:
 def test_organisers_allow_further_images() -> None:
     (service,), found = read("services: {bi: {image: 'metabase/metabase:v0.50'}}", images=["metabase/metabase:v0.50"])
     assert (service.image, found) == ("metabase/metabase:v0.50", [])
+
+
+def test_the_recipe_for_metabase_can_be_read() -> None:
+    page = (Path(settings.BASE_DIR) / "docs" / "reference" / "packages.md").read_text(encoding="utf-8")
+    recipe = page.partition("**Metabase**")[2].partition("```yaml\n")[2].partition("```")[0]
+    services, found = read(recipe, images=["metabase/metabase"])
+    assert (services[1].image, services[1].user, services[1].ports, found) == (
+        "metabase/metabase", "2000:2000", (3000,), []
+    )  # fmt: skip
 
 
 @given(

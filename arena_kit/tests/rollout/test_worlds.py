@@ -27,10 +27,11 @@ from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.packages.package import Package, PackageRefused
 from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import DockerWorlds
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import WORLD_LABEL, World, WorldFault
+from arena_kit.rollout.worlds.world import ROLLOUT_LABEL, WORLD_LABEL, World, WorldFault
 from arena_kit.tests.rollout import notes
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -109,6 +110,21 @@ def test_a_seeded_world_is_judged_and_nothing_is_left(place: Place) -> None:
         assert state.digest() == place.built.digest, "A world was not fresh, or an attempt has left something."
     assert containers() == []
     assert place.worlds.reserved_bytes() == 0
+
+
+def test_containers_are_found_by_the_rollout_that_they_work_for(place: Place) -> None:
+    given = {**labels(), ROLLOUT_LABEL: "7b1e"}
+    with place.worlds.open(place.built, seconds=60, labels=given) as world:
+        client = connect()
+        try:
+            found = client.api.containers(filters={"label": f"{ROLLOUT_LABEL}=7b1e"})
+        finally:
+            client.close()
+        services = ["_pause", *(each.service.name for each in place.built.services)]
+        if place.built.front:
+            services.append(front.NAME)
+        names = {f"/arena-world-7b1e-{world.token[:16]}-{name}" for name in services}
+    assert {name for each in found for name in each["Names"]} == names
 
 
 def test_a_world_has_no_way_out_and_is_removed_when_its_worker_is_gone(place: Place) -> None:

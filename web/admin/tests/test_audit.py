@@ -21,7 +21,7 @@ from core.append_only import unprotected
 from core.models import Agent, AuditEntry, Environment, User
 from core.moderation.services import agent_disable
 from core.people.audit_log import TEXT_LIMIT, Operator, audit_record
-from core.tests import factories
+from core.tests import applications, factories
 from core.tests.organising import act
 from tests.databases import rolled_back
 from web.tests.organised import one_of_each
@@ -32,6 +32,7 @@ CHANGES: dict[str, dict[str, str]] = {
     "core.agent": {"is_public": "on"},
     "core.environment": {"move_seconds": "0.75"},
     "core.languagemodel": {"parallel": "2"},
+    "core.package": {"note": "checked"},
     "core.season": {"name": "winter"},
     "core.tournamentschedule": {"cron": "0 6 * * 1"},
     "core.user": {"is_staff": "on"},
@@ -44,7 +45,7 @@ CHANGES: dict[str, dict[str, str]] = {
     "django_q.failure": {},
 }
 """Every form by which organisers change a row, with something to change."""
-ADDITIONS: dict[str, dict[str, str]] = {
+ADDITIONS: dict[str, dict[str, Any]] = {
     "core.user": {
         "email": "dora@arena.example", "username": "dora",
     },
@@ -59,6 +60,7 @@ ADDITIONS: dict[str, dict[str, str]] = {
         "name": "small-2", "url": "https://models.example/v1", "model_id": "small", "form": "openai", "parallel": "4",
         "price_in_micros": "0", "price_cached_micros": "0", "price_out_micros": "0", "sampling": "{}", "users": "STAFF",
     },
+    "core.package": {"archive": applications.packed(slug="added")},
     "core.webhook": {"name": "talk", "format": "SLACK", "secret_url": "https://hooks.example/", "kinds": "ALARM"},
     "auth.group": {"name": "friends"},
     "django_q.schedule": {
@@ -183,8 +185,9 @@ def test_every_form_that_changes_a_row_is_written_down(
 
 
 def test_every_form_that_adds_a_row_is_written_down(
-    organiser: Client, request_of_olga: Any, rows: dict[type[Model], Model]
+    organiser: Client, request_of_olga: Any, rows: dict[type[Model], Model], settings: Settings
 ) -> None:
+    settings.ROLLOUTS = "staff"
     addable = {
         model._meta.label_lower: model
         for model in rows

@@ -21,6 +21,7 @@ from arena_kit.environment.outside.trial import TrialResult
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.outside import classic, copied, outside
+from core.environments.services import environment_sync
 from core.models import Alarm, Environment
 from core.tests import factories
 from core.tests.factories import Cast
@@ -58,6 +59,15 @@ def test_files_of_a_folder_are_served_at_both_addresses(client: Client, folder: 
         assert answer["Cache-Control"] == "public, max-age=3600"
         assert client.get(f"{address}heap.svg", headers={"If-None-Match": answer["ETag"]}).status_code == 304
         assert client.get(f"{address}style.css")["Content-Type"].startswith("text/css")
+
+
+@pytest.mark.django_db
+def test_a_description_shows_pictures_of_its_own_folder_alone(client: Client, spec: EnvironmentSpec) -> None:
+    row, _ = environment_sync(spec=spec)
+    words = "![A heap](/static/environment-classic-nim/heap.svg) ![Foreign](/static/environments/quarto/quarto.svg)"
+    Environment.objects.filter(pk=row.pk).update(description=words)
+    page = client.get(f"/environments/{row.slug}/rules/").content.decode()
+    assert '<p><img src="/static/environments/classic-nim/heap.svg" alt="A heap"> Foreign</p>' in page
 
 
 @pytest.mark.django_db

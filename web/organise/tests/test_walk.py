@@ -47,7 +47,7 @@ ACTS = {
     "duel": f"{JOB} void run_again",
 }
 """What organisers could do in the admin before it became a room of tables."""
-FORMS = {"agent", "environment", "languagemodel", "season", "tournamentschedule", "user", "webhook"}
+FORMS = {"agent", "environment", "languagemodel", "package", "season", "tournamentschedule", "user", "webhook"}
 """What they could change there by a form; the form of a tournament has a page of its own."""
 ONLY_IN_THE_ADMIN = {
     "core.user": "add change",

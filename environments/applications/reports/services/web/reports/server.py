@@ -6,7 +6,7 @@ import sqlite3
 import urllib.parse
 
 from reports import pages
-from reports.tables import FILE, MEASURES, NUMBERS, TABLES, connect, found_rows, summary
+from reports.tables import FILE, FILTERS, MEASURES, NUMBERS, TABLES, TESTS, connect, found_rows, summary
 
 MOST_BYTES = 65_536
 MOST_CHARACTERS = 100
@@ -19,17 +19,26 @@ class Refused(Exception):
 def browse(data, asked, name):
     """A page of a table's rows."""
     first = int(asked.get("first", "0")) if re.fullmatch(r"\d{1,6}", asked.get("first", "")) else 0
-    chosen = {"column": asked.get("column", "id"), "value": asked.get("value", ""), "sort": asked.get("sort", "id")}
-    found, count = found_rows(
-        data, name, column=chosen["column"], sought=chosen["value"], sort=chosen["sort"], first=first
-    )
-    return pages.rows(name, found, count, chosen, first)
+    filters, sort = filters_of(name, asked), asked.get("sort", "id")
+    found, count = found_rows(data, name, filters=filters, sort=sort, first=first)
+    return pages.rows(name, found, count, filters, sort, first)
 
 
 def summarise(data, asked, name):
     """A summary of a table."""
-    chosen = question(name, asked)
-    return pages.summarised(name, chosen, summary(data, name, **chosen))
+    chosen, filters = question(name, asked), filters_of(name, asked)
+    return pages.summarised(name, chosen, filters, summary(data, name, **chosen, filters=filters))
+
+
+def filters_of(name, asked):
+    """Return the parts of the filters that are whole, one after another."""
+    filters, ends = {}, iter(FILTERS)
+    for each in FILTERS:
+        column, test, value = (asked.get(part + each, "") for part in ("column", "test", "value"))
+        if column in TABLES[name][1] and value:
+            end = next(ends)
+            filters |= {"column" + end: column, "test" + end: test if test in TESTS else "is", "value" + end: value}
+    return filters
 
 
 def question(name, asked):
@@ -55,7 +64,8 @@ def saved(data, number):
 def show(data, _asked, number):
     """A saved report."""
     row = saved(data, number)
-    pairs = summary(data, row["about"], measure=row["measure"], of=row["of"], by=row["grouped_by"])
+    filters = dict(urllib.parse.parse_qsl(row["filters"]))
+    pairs = summary(data, row["about"], measure=row["measure"], of=row["of"], by=row["grouped_by"], filters=filters)
     return pages.report(row, pairs)
 
 
@@ -63,9 +73,9 @@ def save(data, sent, _):
     """Save a summary under a name."""
     if sent.get("about") not in TABLES:
         raise Refused("There is no such table.")
-    chosen = question(sent["about"], sent)
-    values = named(sent), sent["about"], chosen["measure"], chosen["of"], chosen["by"]
-    statement = "INSERT INTO report (name, about, measure, of, grouped_by) VALUES (?, ?, ?, ?, ?)"
+    chosen, filters = question(sent["about"], sent), urllib.parse.urlencode(filters_of(sent["about"], sent))
+    values = named(sent), sent["about"], chosen["measure"], chosen["of"], chosen["by"], filters
+    statement = "INSERT INTO report (name, about, measure, of, grouped_by, filters) VALUES (?, ?, ?, ?, ?, ?)"
     return f"/reports/{data.execute(statement, values).lastrowid}"
 
 
@@ -139,7 +149,9 @@ class Reports(http.server.BaseHTTPRequestHandler):
             if match := re.fullmatch(pattern, self.path):
                 try:
                     with connect() as data:
-                        return self.go(done(data, sent, int(match[1] or 0)))
+                        target = done(data, sent, int(match[1] or 0))
+                    # After the commit, or the next page might not show it yet.
+                    return self.go(target)
                 except sqlite3.IntegrityError:
                     return self.answer(400, pages.page("Not done", "", wrong="Another report has this name."))
                 except Refused as refusal:
