@@ -17,11 +17,12 @@ from arena_kit.environment.availability import Unavailability
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
+from core.duels.pausing import duel_put_off
 from core.environments.holding import duels_try_again, failing_key
 from core.errors import Refused
 from core.jobs.control import job_cancel_if_open
 from core.jobs.hosts import worker_name
-from core.jobs.lifecycle import from_now, job_delay, job_fail, jobs_go_on
+from core.jobs.lifecycle import from_now, job_fail, jobs_go_on
 from core.jobs.states import OPEN, wait_until
 from core.jobs.waits import UNAVAILABLE_CODE
 from core.links import page
@@ -87,7 +88,7 @@ def duels_delay(*, environment: Environment) -> int:
 
 def duel_delay(*, duel: Duel, environment: Environment, log: str) -> None:
     """Give a running duel back because its environment is not available, and delay the others of the environment."""
-    job_delay(job=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
+    duel_put_off(duel=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
     # One look of one worker is enough for all of them.
     duels_delay(environment=environment)
 
