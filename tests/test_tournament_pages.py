@@ -32,7 +32,15 @@ from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.brackets import Drawn, bracket_get
 from tests.tournaments import entered, organised
-from web.tournaments.bracket_parts import BracketRound, Join, MeetingResult, bracket_columns, cross_table, swiss_rows
+from web.tournaments.bracket_parts import (
+    BracketRound,
+    Join,
+    MeetingResult,
+    bracket_columns,
+    cross_table,
+    swiss_rows,
+    without_byes,
+)
 from web.tournaments.format_parts import settings_words
 
 NAMES = [f"agent-{letter}" for letter in "abcdefghijklmnop"]
@@ -68,6 +76,17 @@ def drawn(form: Format, count: int, duels: tuple[CountedDuel, ...] = ()) -> Draw
     plan = form.plan(History(tuple(range(101, 101 + count)), duels, seed=7))
     rows = {number: Participant(pk=number, submission_id=number) for number in range(101, 101 + count)}
     return Drawn(plan, plan.round, rows, {})
+
+
+@pytest.mark.parametrize(("count", "apart"), [(5, 0), (9, 1), (16, 0), (33, 1), (40, 8), (41, 0)])
+def test_a_first_round_of_few_meetings_stands_above_the_bracket(count: int, apart: int) -> None:
+    whole = drawn(SingleElimination(), count)
+    (stage,) = whole.outline.stages
+    columns = bracket_columns(whole, stage)
+    before, shown = without_byes(columns)
+    assert len(before) == apart
+    assert len(shown) == len(columns) - bool(apart)
+    assert not any(slot.is_fed for slot in shown[0].slots)
 
 
 def test_pages_know_the_words_of_all_formats() -> None:

@@ -24,10 +24,10 @@ def paused_because(duel: Duel) -> str:
 
 def duel_pause(*, duel: Duel, because: str, log: str) -> None:
     """Give back a duel that a worker was about to begin. No attempt is counted."""
-    duel_put_off(duel=duel, span=LOOK_AFTER, code=PAUSED_CODE, error=because, log=log)
+    duel_give_back(duel=duel, span=LOOK_AFTER, code=PAUSED_CODE, error=because, log=log)
 
 
-def duel_put_off(*, duel: Duel, span: timedelta, code: str, error: str, log: str) -> None:
+def duel_give_back(*, duel: Duel, span: timedelta, code: str, error: str, log: str) -> None:
     """Give back a duel that cannot begin now. It has not begun, so it is not played if a player leaves meanwhile."""
     job_delay(job=duel, span=span, code=code, error=error, log=log)
     Duel.objects.filter(pk=duel.pk, state=JobState.QUEUED, attempt=0).update(started_at=None)

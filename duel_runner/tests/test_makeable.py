@@ -203,7 +203,9 @@ def test_duels_in_line_wait_until_their_environment_is_available_again(monkeypat
         patch.setattr(makeable, "rules", rules_missing)
         Duel.objects.update(not_before=None)
         assert worker.step("duel") == worker.Performed.DONE
-    assert set(Duel.objects.values_list("attempt", "error_code", "started_at")) == {(0, "environment_unavailable", None)}
+    assert set(Duel.objects.values_list("attempt", "error_code", "started_at")) == {
+        (0, "environment_unavailable", None)
+    }
     # The watchdog does not take them for a queue that stands still; the schedules of the queue are on time.
     Schedule.objects.update(next_run=timezone.now() + timedelta(days=1))
     assert _standstill("duel", timezone.now() + timedelta(hours=1)) == ""

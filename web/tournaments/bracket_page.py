@@ -28,6 +28,7 @@ from web.tournaments.bracket_parts import (
     last_round,
     round_names,
     swiss_rows,
+    without_byes,
 )
 from web.tournaments.format_parts import round_count, settings_words, stopping_words
 from web.tournaments.registration_views import shown_registration
@@ -119,7 +120,7 @@ def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
         "goes_on": _advance(tournament, grouped),
         "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
         "has_table": _has_table(drawn, grouped),
-        "brackets": [(stage, bracket_columns(drawn, stage)) for stage in brackets],
+        "brackets": [(stage, *without_byes(bracket_columns(drawn, stage))) for stage in brackets],
     }
 
 

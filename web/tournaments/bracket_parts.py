@@ -7,7 +7,7 @@ meeting stands in the middle of those that lead to it, and the style sheet can d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from arena_kit.ranking.formats import Decision, Meeting, Source, Stage, StageKind
@@ -18,6 +18,8 @@ from web.site.numbers import ordinal
 MOST_CROSSED = 32
 """The most participants of a cross table with cells."""
 ROUND_NAMES = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
+LONG, MOSTLY = 8, 4
+"""A first round of at least so many places with meetings in at most one of so many is written above the bracket."""
 REACHED = "Reached round"
 """The column of a table that shows how far a participant has come."""
 
@@ -131,6 +133,19 @@ def bracket_columns(drawn: Drawn, stage: Stage) -> tuple[BracketRound, ...]:
         number = stage.rounds[place][0].round
         columns.append(BracketRound(_round_name(stage, count, number), number, tuple(slots)))
     return tuple(columns)
+
+
+def without_byes(columns: tuple[BracketRound, ...]) -> tuple[tuple[Meeting, ...], tuple[BracketRound, ...]]:
+    """Return the meetings of a first round that is mostly byes, and the columns that are drawn: then without it.
+
+    With 33 participants it would be a column for one meeting and 31 byes, which makes the whole bracket twice as high.
+    """
+    first, *others = columns
+    meetings = tuple(slot.meeting for slot in first.slots if slot.meeting is not None)
+    if not others or len(first.slots) < LONG or len(meetings) > len(first.slots) // MOSTLY:
+        return (), columns
+    second = replace(others[0], slots=tuple(replace(slot, is_fed=False) for slot in others[0].slots))
+    return meetings, (second, *others[1:])
 
 
 def _slot_counts(stage: Stage) -> list[int]:
