@@ -41,7 +41,8 @@ class GroupsKnockOut(KnockOut):
     slug: ClassVar[str] = "groups-knock-out"
     name: ClassVar[str] = "Groups, then knock-out"
     rule: ClassVar[str] = (
-        "All members of a group meet each other; the best of each group qualify for a knock-out bracket."
+        "All members of a group meet each other; the best of each group qualify for a knock-out bracket. In a group "
+        "ties are broken as in a round robin: by wins, by the total score, then by seed."
     )
 
     groups: int = setting(4, "How many groups play before the knock-out.", 2, len(ascii_uppercase))
