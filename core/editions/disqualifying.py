@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from django.db import transaction
 from django.utils import timezone
 
-from arena_kit.ranking.formats.ranking import standings_of
-from core.editions.progress import format_of, history_of
 from core.errors import Refused
 from core.links import tournament_address
 from core.models import Agent, LedgerChange, NoticeKind, Participant, Tournament, TournamentState
@@ -16,15 +12,6 @@ from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.notices.services import notify
 from core.ratings.ledger import ledger_change
 from core.tournaments.rounds import last_round, tournament_lock
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A participant whose rank changes with a disqualification. after: None for the one that leaves the table."""
-
-    participant: Participant
-    before: int
-    after: int | None
 
 
 def participant_disqualify(*, participant: Participant, reason: str) -> None:
@@ -76,21 +63,6 @@ def participant_can_return(participant: Participant) -> bool:
     ended_at, left_at = participant.tournament.ended_at, participant.withdrawn_at
     was_after = ended_at is not None and left_at is not None and left_at >= ended_at
     return was_after and bool(participant.disqualified_because)
-
-
-def disqualification_preview(participant: Participant) -> list[Moved]:
-    """Return whose rank changes if a participant is taken out of the table of a tournament now, by their new ranks."""
-    tournament = participant.tournament
-    history = history_of(tournament)
-    left = {**history.left, participant.submission_id: last_round(tournament)}
-    plan = format_of(tournament).plan(replace(history, left=left))
-    after = {row.submission: row.rank for row in standings_of(plan)}
-    rows = tournament.participants.select_related("submission__agent").exclude(withdrawn_at__isnull=False)
-    moved = [
-        Moved(row, row.rank, None if row.pk == participant.pk else after[row.submission_id])
-        for row in rows.order_by("rank", "pk")
-    ]
-    return sorted((one for one in moved if one.before != one.after), key=lambda one: one.after or 0)
 
 
 def _locked(participant: Participant) -> Tournament:

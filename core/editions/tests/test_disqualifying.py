@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from core.editions.advance import environment_advance
-from core.editions.disqualifying import disqualification_preview, participant_disqualify, participant_readmit
+from core.editions.disqualifying import participant_disqualify, participant_readmit
+from core.editions.previews import disqualification_preview
 from core.editions.progress import tournament_step
 from core.editions.tests.planned import begun, play_on, ranks
 from core.editions.tests.samples import LATER, play, players

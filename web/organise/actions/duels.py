@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from core.editions.previews import duel_void_preview
 from core.models import Duel, JobState
 from core.tournaments.strikes import duel_play_again, duel_void
 from core.tournaments.voiding import meeting_again
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 from web.organise.actions.jobs import JOB_ACTIONS
+from web.organise.actions.tournaments import moved_lines
 
 
 def _void(duel: Duel, answer: OrganiserAnswer) -> str:
     duel_void(duel=duel, reason=answer.reason, user=answer.user)
     return "is void."
+
+
+def _void_then(duel: Duel) -> list[str]:
+    """Return what else falls with a duel of an organisers' tournament, and the ranks until all are played again."""
+    if not _follows_plan(duel):
+        return []
+    voided = duel_void_preview(duel)
+    others = f"{voided.others} later duel{'s' * (voided.others != 1)} that depended on it: void and played again, too"
+    return [*([others] if voided.others else []), *moved_lines(voided.moved)]
 
 
 def _play_again(duel: Duel, answer: OrganiserAnswer) -> str:
@@ -42,6 +53,7 @@ VOID = OrganiserAction(
         consequence="From now on the results count for neither side, and the table is computed again. Records stay.",
         button="Void",
         reason="Reason, shown on the duel's page",
+        preview=_void_then,
     ),
     fits=lambda duel: duel.tournament is not None and duel.state == JobState.SUCCEEDED and not duel.is_void,
 )

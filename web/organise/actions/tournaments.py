@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.contrib.humanize.templatetags.humanize import ordinal
 from django.utils import timezone
 
-from core.editions.disqualifying import (
-    disqualification_preview,
-    participant_can_return,
-    participant_disqualify,
-    participant_readmit,
-)
+from core.editions.disqualifying import participant_can_return, participant_disqualify, participant_readmit
+from core.editions.previews import Moved, disqualification_preview, rounds_void_preview
 from core.errors import Refused
 from core.models import Audience, Participant, Season, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
@@ -83,6 +81,14 @@ def _end_ladder(tournament: Tournament, answer: OrganiserAnswer) -> str:
 def _void_round(tournament: Tournament, answer: OrganiserAnswer) -> str:
     count = round_void(tournament=tournament, number=answer.number, reason=answer.reason, user=answer.user)
     return f"round {answer.number} is void ({count} duel{'s' * (count != 1)}) and is played again."
+
+
+def _rounds(tournament: Tournament) -> list[str]:
+    """Return the rounds that can be void, as lines."""
+    return [
+        f"Round {number}: {count} duel{'s' * (count != 1)}{f', and {others} of later rounds' if others else ''}"
+        for number, (count, others) in rounds_void_preview(tournament).items()
+    ]
 
 
 def _delete_season(season: Season, answer: OrganiserAnswer) -> str:
@@ -180,6 +186,7 @@ VOID_ROUND = OrganiserAction(
         button="Void the round",
         number="Round",
         reason="Reason, shown on the pages of the duels",
+        preview=_rounds,
     ),
     fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
 )
@@ -197,9 +204,14 @@ def _readmit(participant: Participant, answer: OrganiserAnswer) -> str:
 
 def _table_then(participant: Participant) -> list[str]:
     """Return the ranks that change, as lines."""
+    return moved_lines(disqualification_preview(participant))
+
+
+def moved_lines(moved: Sequence[Moved]) -> list[str]:
+    """Return participants whose ranks change, as lines."""
     return [
         f"{one.participant.submission.agent}: {ordinal(one.before)}, then {ordinal(one.after) if one.after else 'out'}"
-        for one in disqualification_preview(participant)
+        for one in moved
     ]
 
 
