@@ -233,7 +233,7 @@ def test_an_image_with_its_code_in_app_plays(tmp_path: Path) -> None:
             container = client.api.create_container(base, command=["none"])["Id"]
             try:
                 client.api.put_archive(container, "/", layer.getvalue())
-                made.append(str(client.api.commit(container, *name.split(":"))["Id"]))
+                made.append(str(client.api.commit(container, name.partition(":")[0], "v1.0")["Id"]))
             finally:
                 client.api.remove_container(container, force=True)
             made.append(image_taken(client, name, prefix=PREFIX))
