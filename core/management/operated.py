@@ -21,7 +21,8 @@ CHANGING = frozenset({
     "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
     "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "files_copy",
     "first_organiser", "flush", "import_classic", "kit_bundle", "loaddata", "migrate", "publisher_check", "recheck",
-    "recompute", "restore", "retention", "second_factor_drop", "secrets_seal", "sync_environments", "tournament", "recheck_rollout",
+    "recompute", "restore", "retention", "second_factor_drop", "secrets_seal", "sync_environments", "tournament",
+    "recheck_rollout",
 })  # fmt: skip
 """Commands that change, export or delete data of the arena."""
 _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*", re.IGNORECASE)
