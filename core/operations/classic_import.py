@@ -151,9 +151,14 @@ class Import:
             if agent is None:
                 is_public = competitor["is_public"] == "t"
                 known = agent_create(
-                    owner=owner, environment=environment, name=name, is_public=is_public, archive=archive,
-                    labels=labels, has_quota=False,
-                )  # fmt: skip
+                    owner=owner,
+                    environment=environment,
+                    name=name,
+                    is_public=is_public,
+                    archive=archive,
+                    labels=labels,
+                    has_quota=False,
+                )
             else:
                 known = submission_create(agent=agent, archive=archive, labels=labels, has_quota=False)
             # An archive that equals the one before is that version.
@@ -179,11 +184,17 @@ class Import:
         players = [one for one in players if one["revision_id"] in self._versions]
         with transaction.atomic():
             made = Tournament.objects.create(
-                environment=environment, edition=next_edition(environment), name=name, is_automatic=False,
-                is_rated=False, state=TournamentState.FINISHED, started_at=_time(row, "started_at") or ended_at,
+                environment=environment,
+                edition=next_edition(environment),
+                name=name,
+                is_automatic=False,
+                is_rated=False,
+                state=TournamentState.FINISHED,
+                started_at=_time(row, "started_at") or ended_at,
                 ended_at=ended_at,
-                settings={"pairs": max(1, environment.matches_per_duel // 2)}, has_openings=False,
-            )  # fmt: skip
+                settings={"pairs": max(1, environment.matches_per_duel // 2)},
+                has_openings=False,
+            )
             Participant.objects.bulk_create(self._participant(made, place, one) for place, one in enumerate(players, 1))
             rounds = {
                 frozenset((players[one]["revision_id"], players[other]["revision_id"])): number
@@ -201,10 +212,14 @@ class Import:
     def _participant(self, tournament: Tournament, place: int, row: Row) -> Participant:
         figures = {name: _number(row, name) for name in ("wins", "draws", "losses")}
         return Participant(
-            tournament=tournament, submission=self._versions[_text(row, "revision_id")], seeding=place, **figures,
-            points=2 * figures["wins"] + figures["draws"], total_score=_score(row, "total_score"),
+            tournament=tournament,
+            submission=self._versions[_text(row, "revision_id")],
+            seeding=place,
+            **figures,
+            points=2 * figures["wins"] + figures["draws"],
+            total_score=_score(row, "total_score"),
             rank=max(1, _number(row, "ranking")),
-        )  # fmt: skip
+        )
 
     def _duel(self, tournament: Tournament, row: Row, *, number: int, round_number: int, otherwise: datetime) -> None:
         ended_at = _time(row, "ended_at") or otherwise
@@ -214,24 +229,27 @@ class Import:
         scores = [_score(row, f"player_{side}_score") for side in (1, 2)]
         done, outcome = sum(counts.values()), OUTCOMES.get(row["result"] or "")
         duel = Duel(
-            tournament=tournament, number=number, round=round_number, player_1=one, player_2=other, seed=0,
-            environment_version=f"{tournament.environment.slug}-v1", state=JobState.FAILED, fault=JobFault.PLATFORM,
-            match_count=max(1, done, _number(row, "num_matches")), error="It failed in the older arena.",
-            started_at=_time(row, "started_at") or ended_at, ended_at=ended_at,
-        )  # fmt: skip
+            tournament=tournament,
+            number=number,
+            round=round_number,
+            player_1=one,
+            player_2=other,
+            seed=0,
+            environment_version=f"{tournament.environment.slug}-v1",
+            state=JobState.FAILED,
+            fault=JobFault.PLATFORM,
+            match_count=max(1, done, _number(row, "num_matches")),
+            error="It failed in the older arena.",
+            started_at=_time(row, "started_at") or ended_at,
+            ended_at=ended_at,
+        )
         if outcome is None or not done:
             duel.save(force_insert=True)
             return
-        duel.state, duel.fault, duel.error, duel.outcome, duel.matches_done = (
-            JobState.SUCCEEDED,
-            JobFault.NONE,
-            "",
-            outcome,
-            done,
-        )
-        for name, value in counts.items():
-            setattr(duel, name, value)
-        duel.player_1_score, duel.player_2_score = scores
+        of_players = {f"player_{side}_score": score for side, score in enumerate(scores, start=1)}
+        played = {"state": JobState.SUCCEEDED, "fault": JobFault.NONE, "error": "", "outcome": outcome}
+        for field_name, value in (played | counts | of_players | {"matches_done": done}).items():
+            setattr(duel, field_name, value)
         duel.save(force_insert=True)
         LedgerEntry.objects.bulk_create(_entries(duel, (one, other), scores))
 
@@ -241,10 +259,17 @@ def _entries(duel: Duel, players: tuple[Submission, Submission], scores: list[fl
     wins, errors = (duel.player_1_wins, duel.player_2_wins), (duel.player_1_errors, duel.player_2_errors)
     for player, rival in ((0, 1), (1, 0)):
         yield LedgerEntry(
-            duel=duel, submission=players[player], opponent=players[rival], seat=player, wins=wins[player],
-            losses=wins[rival], draws=duel.draws, errors=errors[player], opponent_errors=errors[rival],
+            duel=duel,
+            submission=players[player],
+            opponent=players[rival],
+            seat=player,
+            wins=wins[player],
+            losses=wins[rival],
+            draws=duel.draws,
+            errors=errors[player],
+            opponent_errors=errors[rival],
             score=scores[player],
-        )  # fmt: skip
+        )
 
 
 def _text(row: Row, column: str) -> str:
