@@ -21,6 +21,7 @@ from arena_kit.ranking.pairing import round_robin
 from arena_kit.text import plain_line
 from core.editions.follow import rebuild
 from core.errors import Refused
+from core.files.removed import removed_name
 from core.models import (
     Agent,
     Duel,
@@ -248,6 +249,8 @@ class Import:
             return
         of_players = {f"player_{side}_score": score for side, score in enumerate(scores, start=1)}
         played = {"state": JobState.SUCCEEDED, "fault": JobFault.NONE, "error": "", "outcome": outcome}
+        # As if retention had deleted them: its matches had states and no actions, so they cannot be played again.
+        played["records"] = removed_name(ended_at.date())
         for field_name, value in (played | counts | of_players | {"matches_done": done}).items():
             setattr(duel, field_name, value)
         duel.save(force_insert=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.management import CommandError, call_command
+from django.test import Client
 from pytest_django.fixtures import Settings
 
 from core.editions.progress import standings_refresh
@@ -90,7 +91,9 @@ def environment() -> Environment:
     return factories.environment("tic-tac-toe")
 
 
-def test_people_agents_and_results_come_over_once(environment: Environment, tmp_path: Path, settings: Settings) -> None:
+def test_people_agents_and_results_come_over_once(
+    environment: Environment, tmp_path: Path, settings: Settings, client: Client
+) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
     dump_of(tmp_path)
     assert imported(tmp_path, dry_run=True).endswith("Would be imported: 2 accounts, 3 versions, 1 tournaments.\n")
@@ -123,6 +126,9 @@ def test_people_agents_and_results_come_over_once(environment: Environment, tmp_
     assert (duel.outcome, duel.match_count, duel.matches_done, duel.player_2_errors) == ("PLAYER_1", 1000, 1000, 7)
     # The table is that which follows from its duels.
     assert standings_refresh(row) == 0
+    edition = f"/environments/tic-tac-toe/editions/{row.edition}/"
+    for address in (edition, f"{edition}agents/alpha/", f"/duels/{duel.pk}/"):
+        assert client.get(address).status_code == 200
 
     assert imported(tmp_path).endswith("Imported: 0 accounts, 0 versions, 0 tournaments.\n")
     assert (User.objects.count(), Submission.objects.count(), Participant.objects.count()) == (2, 3, 2)
