@@ -21,13 +21,13 @@ REFUSALS = {
 
 
 class FaultyProxy(ThreadingHTTPServer):
-    """Answers as `fault` says, as often as `times` says. behind: port of the server."""
+    """Answers as `fault` says, as often as `times` says. behind: port of the server. path: of the server's address."""
 
     daemon_threads = True
 
-    def __init__(self, behind: int) -> None:
+    def __init__(self, behind: int, path: str = "") -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.behind = behind
+        self.behind, self.path = behind, path
         self.fault, self.times = "", 0
         self.asked: list[str] = []
 
@@ -51,6 +51,9 @@ class _Handler(BaseHTTPRequestHandler):
         server.asked.append(f"{self.command} {self.headers.get('Range', '')}".strip())
         size = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(size)
+        if not self.path.startswith(server.path):
+            self.send_error(404)
+            return
         if server.due("cut off"):
             self.close_connection = True
             return
@@ -64,7 +67,8 @@ class _Handler(BaseHTTPRequestHandler):
             body = b"?" + body[1:]
         asked = http.client.HTTPConnection("127.0.0.1", server.behind, timeout=30)
         with contextlib.closing(asked):
-            asked.request(self.command, self.path, body, dict(self.headers))
+            headers = {**dict(self.headers), **({"X-Forwarded-Prefix": server.path} if server.path else {})}
+            asked.request(self.command, self.path.removeprefix(server.path), body, headers)
             if len(body) < size:
                 # The client is gone in the middle of its file; the server is told so by the end of the connection.
                 self.close_connection = True
@@ -88,9 +92,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def faulty_proxy(behind: int) -> Iterator[FaultyProxy]:
-    """Run a proxy before the server at this port."""
-    made = FaultyProxy(behind)
+def faulty_proxy(behind: int, path: str = "") -> Iterator[FaultyProxy]:
+    """Run a proxy before the server at this port, whose address then has this path."""
+    made = FaultyProxy(behind, path)
     threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
         yield made

@@ -155,6 +155,25 @@ def test_promtool_reads_the_configuration(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_process_that_has_metrics_is_scraped() -> None:
+    # Those that are commented out, too.
+    text = (FOLDER.parent / "docker-compose.yml").read_text()
+    serving = set(
+        re.findall(
+            r"^  (?:# )?([a-z-]+):\n(?:  .*\n)*?  .*(?:run_workers|run_executor|autoscale)\b.*\]", text, re.MULTILINE
+        )
+    )
+    assert {"worker-build", "worker-quick", "worker-rollout", "executor", "autoscale"} <= serving
+    [workers] = [
+        job
+        for job in yaml.safe_load((FOLDER / "prometheus.yml").read_text())["scrape_configs"]
+        if job["job_name"] == "workers"
+    ]
+    fixed = [target for one in workers["static_configs"] for target in one["targets"]]
+    named = [f"{name}:{one['port']}" for one in workers["dns_sd_configs"] for name in one["names"]]
+    assert sorted(fixed + named) == sorted(f"{name}:9101" for name in serving)
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_files_of_programs_that_are_not_here_have_their_form(name: str) -> None:
     Draft202012Validator(SCHEMAS[name]).validate(yaml.safe_load((FOLDER / name).read_text()))

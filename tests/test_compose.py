@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings
+
+from tests.stack import compose_program, missing_compose
 
 COMPOSE = Path(__file__).resolve().parent.parent / "docker-compose.yml"
 SITE_AND_WORKERS = {
@@ -202,3 +205,29 @@ def test_the_logs_of_every_service_rotate(name: str) -> None:
     assert mine
     limits = {one: row.get("logging", {}).get("options", {}) for one, row in mine.items()}
     assert {one: row for one, row in limits.items() if set(row) != {"max-size", "max-file"}} == {}
+
+
+def test_hosts_of_workers_reach_the_database_and_redis_at_one_private_address(tmp_path: Path) -> None:
+    if why := missing_compose():
+        pytest.skip(why)
+    text = re.sub(r"^(\w*PASSWORD)=$", r"\1=x", (COMPOSE.parent / "example.env").read_text(), flags=re.MULTILINE)
+    (tmp_path / "env").write_text(f"{text}\nDOCKER_GROUP_ID=999\nPRIVATE_ADDRESS=10.114.0.2\n")
+    files = [word for name in ("", ".workers") for word in ("--file", f"docker-compose{name}.yml")]
+    command = [*compose_program(), "--env-file", str(tmp_path / "env"), *files, "config"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARENA_ENV_FILE": str(tmp_path / "env")}
+    done = subprocess.run(command, cwd=COMPOSE.parent, env=environment, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    merged = yaml.safe_load(done.stdout)
+    for name, number in (("postgres", 5432), ("redis", 6379)):
+        # The older Compose writes a port as a text.
+        [port] = merged["services"][name]["ports"]
+        given = port if isinstance(port, str) else "{host_ip}:{published}:{target}/{protocol}".format(**port)
+        assert given.removesuffix("/tcp") == f"10.114.0.2:{number}:{number}"
+        assert set(merged["services"][name]["networks"]) == {"inside", "workers"}
+    assert not (merged["networks"]["workers"] or {}).get("internal")
+
+
+def test_a_droplet_of_workers_gets_an_address_in_the_network_of_the_module() -> None:
+    output = (COMPOSE.parent / "terraform/digitalocean/outputs.tf").read_text()
+    assert "vpc_uuid=${digitalocean_vpc.inside.id}," in output
+    assert "vpc_uuid" in settings.SCALING

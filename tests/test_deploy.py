@@ -22,7 +22,14 @@ from tests.site_image import stand_in_build
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 DEBIAN_13 = "rl-arena-base-3.13"
-SHIPPED = ("deploy", "nginx", "monitoring", "docker-compose.yml", "docker-compose.tls.yml")
+SHIPPED = (
+    "deploy",
+    "nginx",
+    "monitoring",
+    "docker-compose.yml",
+    "docker-compose.tls.yml",
+    "docker-compose.workers.yml",
+)
 """What the script and Compose read of a clone."""
 FILLED = {
     "domain": "arena.example.org", "organiser_email": "olga@example.org", "release": "v0.1.0",

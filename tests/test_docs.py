@@ -40,7 +40,7 @@ def example_variables() -> dict[str, tuple[str, bool]]:
 
 
 def compose_variables() -> set[str]:
-    text = "".join(path.read_text() for path in (COMPOSE, COMPOSE.with_name("docker-compose.tls.yml")))
+    text = "".join(path.read_text() for path in COMPOSE.parent.glob("docker-compose*.yml"))
     return set(re.findall(r"\$\{([A-Z0-9_]+)", text))
 
 

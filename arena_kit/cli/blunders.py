@@ -84,7 +84,7 @@ def _drill(options: argparse.Namespace, rows: Sequence[BlunderRow], folder: Path
     """Ask the player in all positions. Raises BadArgument, ArenaEnvironmentError, PlatformFault and SandboxError."""
     image = player_image(options.player, options, folder / "player")
     sandbox = chosen_sandbox(options, folder / "channel")
-    sandbox_check(sandbox, image)
+    [image] = sandbox_check(sandbox, image)
     packages = install(options.player, requirements_of(options.player, image), options)
     return [(row, _asked(row, sandbox, image, packages)) for row in rows]
 

@@ -95,7 +95,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
 
     count = options.episodes or spec.matches_per_validation
     try:
-        sandbox_check(sandbox, image)
+        [image] = sandbox_check(sandbox, image)
         packages = install(options.player, required, options)
         begun = time.monotonic()
         with free_core(cores) as core:

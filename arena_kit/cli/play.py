@@ -56,6 +56,8 @@ def _spec(options: argparse.Namespace) -> EnvironmentSpec:
     spec = chosen_spec(options)
     if spec.seats == 1:
         raise BadArgument(f"{spec.name} has one seat. Use `arena evaluate`.")
+    if options.no_openings and spec.openings is not None:
+        return spec.without_openings()
     check_openings(spec)
     return spec
 
@@ -72,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add_environment_options(parser, (spec.slug for spec in all_specs() if spec.seats == 2))
     parser.add_argument("--matches", type=positive, help="number of matches (default: the environment's)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
+    parser.add_argument("--no-openings", action="store_true", help="every match begins at the start position")
     parser.add_argument("--parallel", type=positive, help="matches played at once (default: the environment's)")
     parser.add_argument(
         "--output",
@@ -107,7 +110,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         return sandbox.launch(launch_of(images[player], spec.limits, core=core, packages=packages[player]))
 
     try:
-        sandbox_check(sandbox, *images)
+        images = sandbox_check(sandbox, *images)
         packages = [install(player, needs, options) for player, needs in zip(given, required, strict=True)]
         begun = time.monotonic()
         with free_core(cores) as core, _progress(match_count, options.quiet) as show:

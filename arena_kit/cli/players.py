@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
+from arena_kit.cli.needed import PREFIX
 from arena_kit.environment.spec import Limits
 from arena_kit.machine.processes import LINUX
 from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, Sandbox, SandboxError, SandboxUnavailable
@@ -15,6 +16,8 @@ from arena_kit.sandbox.choice import containers, containers_trouble, local_proce
 
 SANDBOXES = ("auto", "docker", "process", "plain")
 BASE_IMAGE, RUNTIME = "rl-arena-base", "runc"
+IMAGE_SECONDS = 300
+"""Limit on the engine's silence while the files of an image are taken."""
 _launched = itertools.count(1)
 
 
@@ -92,8 +95,8 @@ def image_name(word: str, options: argparse.Namespace) -> str:
     return word
 
 
-def sandbox_check(sandbox: Sandbox, *images: str) -> None:
-    """Look whether the sandbox can start these images. Raises BadArgument for one that is not there, and SandboxError.
+def sandbox_check(sandbox: Sandbox, *images: str, is_script: bool = False) -> list[str]:
+    """Return these images as the sandbox starts them. Raises BadArgument for one that cannot play, and SandboxError.
 
     A word that names neither a file nor a folder is taken for an image, so without an engine it is more likely a slip.
     """
@@ -105,14 +108,26 @@ def sandbox_check(sandbox: Sandbox, *images: str) -> None:
             raise
         sentence = f"There is no file or folder {named[0]}, and an image of that name cannot be looked for: {error}"
         raise BadArgument(sentence) from None
-    if named:
-        # Late: Docker's client and the reading of zips take long to load.
-        from arena_kit.sandbox.docker import DockerSandbox
+    return [image if image.startswith(FOLDER_PREFIX) else _image_taken(image, is_script) for image in images]
 
-        assert isinstance(sandbox, DockerSandbox)
-        for name in named:
-            if not sandbox.has_image(name):
-                raise BadArgument(f"There is no file, folder or image {name}.")
+
+def _image_taken(name: str, is_script: bool) -> str:
+    """Return the content id of an image as the arena plays it, whose code may be in /app. Raises BadArgument."""
+    # Late: Docker's client takes long to load.
+    from arena_kit.image.calls import engine
+    from arena_kit.image.errors import BuilderUnavailable, BuildFailed
+    from arena_kit.image.foreign import image_taken
+
+    try:
+        with engine(IMAGE_SECONDS) as client:
+            taken = image_taken(client, name, prefix=PREFIX, is_script=is_script)
+    except BuildFailed as failed:
+        raise BadArgument(f"{name}: {failed}") from None
+    except BuilderUnavailable as trouble:
+        raise SandboxUnavailable(str(trouble), code=trouble.code) from None
+    if not taken:
+        raise BadArgument(f"There is no file, folder or image {name}.")
+    return taken
 
 
 def display_name(player: str) -> str:

@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         required = of_script(required, options)
     sandbox = chosen_sandbox(options, folder / "channel")
     try:
-        sandbox_check(sandbox, image)
+        sandbox_check(sandbox, image, is_script=True)
         run = run_script(sandbox, replace(launch, packages=install(options.script, required, options)))
     except SandboxError as error:
         print(f"arena: the script could not be run ({error.code}): {error}", file=sys.stderr)

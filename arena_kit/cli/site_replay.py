@@ -96,7 +96,7 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
         return sandbox.launch(launch_of(image, spec.limits, packages=packages))
 
     try:
-        sandbox_check(sandbox, image)
+        [image] = sandbox_check(sandbox, image)
         packages = install(options.diff, required, options)
         shadowed = shadow_match(spec, launch, record, player=player, limits=spec.limits, clock=time.monotonic)
     except PlatformFault as error:

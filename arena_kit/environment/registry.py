@@ -28,7 +28,7 @@ from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.outside.reading import BadFile, read_yaml
 from arena_kit.environment.outside.trial import TrialResult, frozen_facts, verdicts
 from arena_kit.environment.protocol import UnknownEnvironment
-from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.environment.spec import BARE, EnvironmentSpec
 
 _own_folders: list[Path] = []
 _stores: dict[Path, Path] = {}
@@ -261,7 +261,7 @@ def try_again() -> None:
 def get_spec(name: str) -> EnvironmentSpec:
     """Return the spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
 
-    The id may be that of an earlier version of the rules. Raises UnknownEnvironment.
+    The id may be that of an earlier version of the rules, and end with BARE. Raises UnknownEnvironment.
     """
     for spec in all_specs():
         if name in (spec.slug, spec.id, spec.public_id):
@@ -272,6 +272,8 @@ def get_spec(name: str) -> EnvironmentSpec:
     kept = _read_kept(kept_text(name))
     if kept is not None and name in (kept.slug, kept.id):
         return kept
+    if name.endswith(BARE):
+        return get_spec(name.removesuffix(BARE)).without_openings()
     because = next((one.because for one in _left_out if one.slug in (name, re.sub(r"-v\d+$", "", name))), "")
     if because:
         raise UnknownEnvironment(f"The environment {name!r} is left out: {because}")
@@ -296,7 +298,7 @@ def info_path(spec: EnvironmentSpec) -> Path:
     for path in (path for folder in (FOLDER, GYMNASIUM_FOLDER, *_own_folders) for path in _files(folder)):
         with contextlib.suppress(BadInfo, OSError):
             info = read_info(path)
-            if spec.id in {one.id for one in (info, *info.earlier)}:
+            if spec.rules_id in {one.id for one in (info, *info.earlier)}:
                 return path
     raise UnknownEnvironment(f"The file of {spec.id} is no longer there.")
 

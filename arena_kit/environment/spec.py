@@ -7,7 +7,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,6 +32,8 @@ WIRE_RANGES: dict[str, tuple[float, float]] = {
     "float64": (-math.inf, math.inf),
 }
 """The types of values on the wire, with the least and the greatest value of each."""
+BARE = "-bare"
+"""Ends the id of rules that are played without their openings."""
 WIRE_CODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 """The format characters of the wire types in `struct`."""
 WIRE_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8}
@@ -158,6 +160,8 @@ class EnvironmentSpec:
     pair, so such a pair shares no chance: what a player remembers of one match must not help it in the other."""
     openings: Openings | None = None
     """The first plies of every match, played by the referee; None where the players play from the start."""
+    from_start: bool = False
+    """Whether the openings of these rules are left out."""
     reference: Reference = RANDOM
     """The agent that holds the scale of ratings in place, where agents play duels."""
     mirrored: bool = False
@@ -189,7 +193,12 @@ class EnvironmentSpec:
 
     @property
     def id(self) -> str:
-        """`connect-four-v1`: the name of these exact rules, written into every record."""
+        """`connect-four-v1`: the name of these exact rules, written into every record; BARE if without openings."""
+        return self.rules_id + (BARE if self.from_start else "")
+
+    @property
+    def rules_id(self) -> str:
+        """`connect-four-v1`: the name of these rules, with their openings or without them."""
         return f"{self.slug}-v{self.version}"
 
     @property
@@ -229,6 +238,10 @@ class EnvironmentSpec:
     def public_id(self) -> str:
         """The name that clients of the API use: Gymnasium's own where it has one."""
         return self.env_id or (self.id if self.gymnasium is None else self.gymnasium.id)
+
+    def without_openings(self) -> EnvironmentSpec:
+        """Return the same rules from the start position: in every match the players make the first move."""
+        return replace(self, openings=None, from_start=True)
 
     def validate(self) -> None:
         """Check what types cannot express. Raises ValueError with the key and a sentence."""

@@ -12,11 +12,12 @@ import tarfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import IO, Any, cast
 
 import docker
 import requests
-from docker.errors import DockerException
+from docker.errors import APIError, DockerException, ImageNotFound
 
 from arena_kit.image.calls import engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
@@ -39,6 +40,8 @@ PLAYER_LABEL = "arena.player"
 OF_THE_OWNER = (MISSING, REFUSED, TOO_LARGE)
 """The answers of a registry about an image that only its owner can change."""
 SILENCE_SECONDS = 300
+MOST_BYTES = 4 << 30
+"""The most bytes of the files of an image, where no operator says otherwise."""
 TERMS = "The arena shows no source of a container image: it only has the finished files."
 
 
@@ -122,6 +125,30 @@ def build_from_image(
         archive_sha256=archive_sha256,
     )
     return BuildResult(tag, (TERMS,), digest, pinned, found.digest, "", document)
+
+
+def image_taken(client: docker.DockerClient, name: str, *, prefix: str, is_script: bool = False) -> str:
+    """Return the content id of an image of this engine as the arena plays it; "" if the engine does not have it.
+
+    It is made once for each content. Images of scripts, and those that an arena has built, are returned as they are.
+    Raises BuildFailed and BuilderUnavailable.
+    """
+    with engine_errors():
+        try:
+            image = client.images.get(name)
+        except APIError as error:
+            if error.status_code in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
+                return ""
+            raise
+        if is_script or PREFIX_LABEL in (image.labels or {}):
+            return str(image.id)
+        tag = f"{prefix}-image:{str(image.id).removeprefix('sha256:')[:32]}"
+        with contextlib.suppress(ImageNotFound):
+            return str(client.images.get(tag).id)
+        machine = str(client.version()["Arch"])
+    allowed = ForeignImages((), MOST_BYTES)
+    labels = {PREFIX_LABEL: prefix}
+    return _taken(client, str(image.id), machine, allowed, lambda: None, tag=tag, labels=labels)[0]
 
 
 def _taken(

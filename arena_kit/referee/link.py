@@ -177,7 +177,7 @@ class PlayerLink:
         try:
             wire.sendall(
                 hello(
-                    environment=self._spec.id,
+                    environment=self._spec.rules_id,
                     observation=self._spec.observation,
                     action_count=self._spec.action_count,
                     action=self._spec.action,

@@ -11,13 +11,12 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import docker
 import requests
-from docker.errors import APIError, DockerException
+from docker.errors import DockerException
 from docker.types import Mount
 
 from arena_kit.image.container import ulimits
@@ -88,17 +87,6 @@ class DockerSandbox:
                 f"The Docker engine has no runtime {self._runtime}, only {', '.join(sorted(runtimes))}.",
                 code="runtime_missing",
             )
-
-    def has_image(self, name: str) -> bool:
-        """Return whether the engine has an image of this name. Raises SandboxError."""
-        with engine_errors():
-            try:
-                self._engine.images.get(name)
-            except APIError as error:
-                if error.status_code in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
-                    return False
-                raise
-        return True
 
     def start(self, launch: Launch) -> PlayerHost:
         if launch.limits.gpu_count:

@@ -56,6 +56,9 @@ def check_cluster(**_: Any) -> list[CheckMessage]:
     if settings.KUBERNETES_OPTIONS["namespace"] == settings.KUBERNETES_OPTIONS["worlds"]:
         hint = "Who runs commands in the pods of worlds must not be able to in those of lots: use two namespaces."
         found.append(Error("KUBERNETES_OPTIONS: worlds and lots share a namespace.", hint=hint, id="arena.E015"))
+    if settings.OPEN_ENVIRONMENTS != "false":
+        hint = "Leave it out: the pods of a cluster do not have the rules that a submission adds."
+        found.append(Error("OPEN_ENVIRONMENTS is set, and SANDBOX is kubernetes.", hint=hint, id="arena.E015"))
     if settings.KUBERNETES_OPTIONS["lots"] < 1:
         hint = "Say how many duels, validations and evaluations a driver may play at once."
         found.append(Error("KUBERNETES_OPTIONS: lots is below 1.", hint=hint, id="arena.E015"))

@@ -46,7 +46,7 @@ def blunders_keep(*, duel: Duel, number: int, seats: Sequence[int], found: Seque
             submission=players[seats[one.seat]],
             duel=duel,
             match_number=number,
-            environment_version=spec.id,
+            environment_version=spec.rules_id,
             **{name: getattr(one, name) for name in ("ply", "seat", "seed", "played", "before", "after", "steps")},
             **{name: list(getattr(one, name)) for name in ("actions", "holding", "losing")},
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.replay import replay
+from arena_kit.environment.spec import BARE
 from core.duels.selectors import NotStored, match_get, spec_get
 from core.errors import Refused
 from core.models import Audience, Duel, Environment, Sitting
@@ -89,7 +90,7 @@ def position_check(position: Position, environment: Environment) -> None:
     played = position.played
     if played.environment.pk != environment.pk:
         raise Refused("This agent lives in another environment than the match.")
-    if played.environment_version != environment.spec_id:
+    if played.environment_version.removesuffix(BARE) != environment.spec_id:
         raise Refused(
             f"This match was played by {played.environment_version}. Only matches by the rules of today, "
             f"{environment.spec_id}, can go on."

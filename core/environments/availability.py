@@ -43,6 +43,21 @@ def refuse_unavailable(environment: Environment) -> None:
         raise Refused(environment.unavailable_sentence, field="archive", code=UNAVAILABLE_CODE)
 
 
+def trouble_in_pods(environment: Environment, spec: EnvironmentSpec) -> Unavailability | None:
+    """Return why an environment cannot be played where players run in pods of a cluster, or None."""
+    if settings.SANDBOX != "kubernetes":
+        return None
+    if spec.runs_apart:
+        because = "Its rules are in a folder of yours, which the pods of a cluster do not have."
+    elif spec.isolation == "apart":
+        because = "Its players must not reach each other, and those of a pod might."
+    elif not environment.takes_players:
+        because = "It takes scripts only, which are not run in pods."
+    else:
+        return None
+    return Unavailability(f"{spec.slug}: {because}", hint="Use SANDBOX=docker, see docs/operator/kubernetes.md.")
+
+
 def availability_note(*, environment: Environment, trouble: Unavailability | None) -> None:
     """Store whether an environment can be made. Losing one that has agents raises an alarm."""
     because = "" if trouble is None else f"{trouble.because} {trouble.hint}".strip()

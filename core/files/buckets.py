@@ -10,9 +10,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 LOCAL = "local"
 SCHEMES = {"s3": "https", "s3+http": "http"}
+SUPABASE = "/storage/v1/s3/"
+"""The path of Supabase's server, which is not the name of a bucket."""
 FORM = (
-    "STORAGE must be local, or s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX], perhaps with ?region=REGION; "
-    "s3+http:// without TLS. In KEY and SECRET write %2F for / and %2B for +."
+    "STORAGE must be local, or s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX], perhaps with ?region=REGION and, for a "
+    "server whose address has a path such as Supabase's, &path=/storage/v1/s3; s3+http:// without TLS. In KEY and "
+    "SECRET write %2F for / and %2B for +."
 )
 
 
@@ -41,11 +44,13 @@ def bucket_of(address: str) -> Bucket:
         raise ImproperlyConfigured(FORM) from None
     bucket, _, prefix = unquote(parts.path).strip("/").partition("/")
     given = parts.hostname and parts.username and parts.password and bucket
-    if parts.scheme not in SCHEMES or not given or parts.fragment or set(query) - {"region"} or ".." in prefix:
+    place = query.get("path", "").strip("/")
+    is_wrong = parts.fragment or set(query) - {"region", "path"} or ".." in f"{place}/{prefix}"
+    if parts.scheme not in SCHEMES or not given or is_wrong or parts.path.startswith(SUPABASE):
         raise ImproperlyConfigured(FORM)
     host = parts.hostname if ":" not in (parts.hostname or "") else f"[{parts.hostname}]"
     return Bucket(
-        endpoint=f"{SCHEMES[parts.scheme]}://{host}{f':{port}' if port else ''}",
+        endpoint=f"{SCHEMES[parts.scheme]}://{host}{f':{port}' if port else ''}{f'/{place}' if place else ''}",
         name=bucket,
         prefix=f"{prefix}/" if prefix else "",
         region=query.get("region", "us-east-1"),

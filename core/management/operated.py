@@ -20,8 +20,9 @@ from arena_kit.folders import DATA_DIR_HINT, data_dir_close, data_dir_problem
 CHANGING = frozenset({
     "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
     "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "files_copy",
-    "first_organiser", "flush", "kit_bundle", "loaddata", "migrate", "publisher_check", "recheck", "recompute",
-    "restore", "retention", "second_factor_drop", "secrets_seal", "sync_environments", "tournament", "recheck_rollout",
+    "first_organiser", "flush", "import_classic", "kit_bundle", "loaddata", "migrate", "publisher_check", "recheck",
+    "recompute", "restore", "retention", "second_factor_drop", "secrets_seal", "sync_environments", "tournament",
+    "recheck_rollout",
 })  # fmt: skip
 """Commands that change, export or delete data of the arena."""
 _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 
@@ -139,6 +140,11 @@ class Environment(QuotaNumbers):
     def spec_id(self) -> str:
         """Id of the spec for new duels, e.g. `connect-four-v1`."""
         return f"{self.slug}-v{self.version}"
+
+    @property
+    def runs_scripts(self) -> bool:
+        """Return whether it takes scripts and this arena can run them, which a cluster cannot."""
+        return self.takes_scripts and settings.SANDBOX != "kubernetes"
 
     @property
     def is_available(self) -> bool:

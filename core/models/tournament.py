@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from arena_kit.environment.spec import BARE
 from core.models.agent import Agent, Submission
 from core.models.environment import Environment
 from core.models.limits import finite
@@ -64,6 +65,9 @@ class Tournament(Zoned):
     seed = models.PositiveBigIntegerField(default=0, help_text="All seeds of its duels follow from it.")
     is_automatic = models.BooleanField(default=True, help_text="Created by the arena, not by an organiser.")
     is_rated = models.BooleanField(default=True, help_text="Whether its duels count for ratings.")
+    has_openings = models.BooleanField(
+        default=True, db_default=True, help_text="Otherwise every match begins at the start position of the game."
+    )
     results = models.CharField(
         max_length=12,
         choices=Audience.choices,
@@ -150,6 +154,11 @@ class Tournament(Zoned):
         if self.name:
             return f"{self.environment}: {self.name}"
         return f"{self.environment} {'ladder, ' if self.is_ladder else ''}edition {self.edition}"
+
+    @property
+    def rules_id(self) -> str:
+        """Id of the spec for its duels: that of today's rules, without openings if it leaves them out."""
+        return self.environment.spec_id + ("" if self.has_openings else BARE)
 
     @property
     def is_ladder(self) -> bool:

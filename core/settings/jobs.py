@@ -58,7 +58,7 @@ Q_CLUSTER: dict[str, Any] = {
 SCALING: dict[str, Any] = env.pairs(
     "SCALING",
     "provider=,queues=duel,min=0,max=2,minutes=10,slots=1,hours_per_day=0,program=,namespace=arena,"
-    "deployment=worker-duel,region=,size=,image=,ssh_keys=,tag=,user_data=,token=",
+    "deployment=worker-duel,region=,size=,image=,ssh_keys=,vpc_uuid=,tag=,user_data=,token=",
     str,
     apart={
         **dict.fromkeys(("queues", "ssh_keys"), words),

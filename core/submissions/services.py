@@ -81,14 +81,15 @@ def agent_create(
     address_digest: str = "",
     is_trial: bool = False,
     opponent: Submission | None = None,
+    has_quota: bool = True,
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
     is_script: submission.py is run, whatever else the archive contains. address_digest: of an anonymous client, for
-    its quota. is_trial, opponent: see `core.submissions.trials`. Sending the same form twice returns the first
-    submission, which is rebuilt if the arena had failed on it; `tell` gets a sentence about that. Raises Refused with
-    what to do for an archive that is not allowed or a name that is taken, and QuotaExceeded when the owner's quota is
-    used up.
+    its quota. is_trial, opponent: see `core.submissions.trials`. has_quota: whether quotas apply. Sending the same form
+    twice returns the first submission, which is rebuilt if the arena had failed on it; `tell` gets a sentence about
+    that. Raises Refused with what to do for an archive that is not allowed or a name that is taken, and QuotaExceeded
+    when the owner's quota is used up.
     """
     if not environment.is_active:
         raise Refused(f"{environment} accepts no uploads at the moment.", field="archive")
@@ -103,7 +104,7 @@ def agent_create(
 
     def check(by: User) -> None:
         name_check(environment=environment, owner=owner, name=name)
-        if opponent is not None:
+        if opponent is not None or not has_quota:
             return
         quota_check(
             owner=by,
@@ -154,6 +155,7 @@ def submission_create(
     labels: Labels = NO_LABELS,
     is_trial: bool = False,
     opponent: Submission | None = None,
+    has_quota: bool = True,
 ) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
@@ -172,7 +174,7 @@ def submission_create(
         return _same_version(agent, upload)
 
     def check(by: User) -> None:
-        if opponent is not None:
+        if opponent is not None or not has_quota:
             return
         quota_check(
             owner=by,

@@ -57,7 +57,7 @@ def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_sc
         report = contents_admit(
             cast(BinaryIO, archive.file),
             environment=str(environment),
-            takes_scripts=environment.takes_scripts,
+            takes_scripts=environment.runs_scripts,
             takes_players=environment.takes_players,
             is_script=is_script,
             takes_images=bool(settings.IMAGE_REGISTRIES) and not environment.is_app,

@@ -29,6 +29,7 @@ PLANNED_FIELDS = (
     "settings",
     "seed",
     "is_rated",
+    "has_openings",
     "results",
     "season",
     *WINDOW,

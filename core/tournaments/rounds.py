@@ -101,7 +101,7 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
     first = tournament.duels.order_by("number").first()
     last = tournament.duels.aggregate(last=Max("number"))["last"] or 0
     # A tournament is played with one version of the rules, although the environment may have a newer one.
-    version = first.environment_version if first else tournament.environment.spec_id
+    version = first.environment_version if first else tournament.rules_id
     duels_enqueue(
         duels=[
             Duel(

@@ -15,7 +15,7 @@ output "storage" {
 
 output "scaling" {
   description = "Pairs of SCALING for the .env of the site; add max, size and user_data."
-  value       = "provider=digitalocean,region=${var.region},image=${var.image},ssh_keys=${join(";", var.ssh_keys)},tag=${digitalocean_tag.worker.name}"
+  value       = "provider=digitalocean,region=${var.region},image=${var.image},ssh_keys=${join(";", var.ssh_keys)},vpc_uuid=${digitalocean_vpc.inside.id},tag=${digitalocean_tag.worker.name}"
 }
 
 output "worker_user_data" {

@@ -24,7 +24,7 @@ resource "hcloud_network_subnet" "inside" {
   ip_range     = var.network
 }
 
-# The private network passes no firewall here, and the compose file publishes no port there.
+# The private network passes no firewall here: only docker-compose.workers.yml publishes ports there, for hosts of this network.
 resource "hcloud_firewall" "site" {
   name   = "${var.name}-site"
   labels = local.labels

@@ -27,6 +27,12 @@ def test_starting_a_tournament_starts_an_edition() -> None:
     assert Tournament.objects.get().duels.count() == 3
 
 
+def test_a_tournament_is_started_without_openings() -> None:
+    players(factories.environment("tic-tac-toe"), 3)
+    run("tournament", "start", "tic-tac-toe", "--no-openings")
+    assert {duel.environment_version for duel in Tournament.objects.get().duels.all()} == {"tic-tac-toe-v2-bare"}
+
+
 def test_starting_a_tournament_says_why_not() -> None:
     with pytest.raises(CommandError, match=r"no environment 'chess'\. There are: none; run sync_environments\."):
         run("tournament", "start", "chess")

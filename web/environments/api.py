@@ -37,7 +37,7 @@ class EnvironmentAnswer(serializers.Serializer[Any]):
         help_text="Whether this arena can play the environment; if not, it refuses uploads."
     )
     is_scored = serializers.BooleanField(help_text="Whether agents are ranked by score, not by duels.")
-    takes_scripts = serializers.BooleanField()
+    takes_scripts = serializers.BooleanField(source="runs_scripts")
     takes_players = serializers.BooleanField()
     is_added = serializers.BooleanField(help_text="Whether a submission added it.")
     matches_per_duel = serializers.IntegerField()

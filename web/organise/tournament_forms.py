@@ -17,7 +17,7 @@ from web.organise.plan_forms import PlanForm, played_environments
 TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PARTS: tuple[Part, ...] = (
     ("What", ("environment", "name", "season", "about")),
-    ("How it is played", ("format", *BOXES, "seed", "is_rated")),
+    ("How it is played", ("format", *BOXES, "seed", "has_openings", "is_rated")),
     ("When", (*TIMES, "time_zone")),
     ("Who takes part", ("eligibility", "teams", "invited", "max_participants")),
     ("Who sees results", ("results",)),
@@ -29,6 +29,7 @@ LABELS = {
     "registration_closes_at": "Registration closes",
     "freezes_at": "Versions freeze",
     "starts_at": "Begins",
+    "has_openings": "Openings",
     "is_rated": "Rated",
     "max_participants": "Places",
     "eligibility": "Open to",
@@ -74,8 +75,8 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
 
     class Meta:
         model = Tournament
-        fields = ("environment", "name", "season", "about", "format", "seed", "is_rated", *TIMES, "time_zone",
-                  "eligibility", "teams", "max_participants", "results")  # fmt: skip
+        fields = ("environment", "name", "season", "about", "format", "seed", "has_openings", "is_rated", *TIMES,
+                  "time_zone", "eligibility", "teams", "max_participants", "results")  # fmt: skip
         labels = LABELS
         help_texts = {
             "registration_opens_at": "Empty: no registration, every agent that may play takes part.",

@@ -118,7 +118,7 @@ class UploadRequest(serializers.Serializer[Any]):
         """Return whether the environment takes scripts; True for one that is not there, which is refused later."""
         wanted = attrs.get("environment") or self.context.get("environment", "")
         found = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
-        return found is None or found.takes_scripts
+        return found is None or found.runs_scripts
 
 
 class AgentRequest(UploadRequest):

@@ -28,6 +28,7 @@ class TournamentAnswer(serializers.Serializer[Any]):
     format = serializers.CharField(help_text="round-robin, chosen, ladder, swiss, ...")
     settings = serializers.DictField(help_text="Of the format; an edition of all pairs has none.")
     is_automatic = serializers.BooleanField(help_text="Whether the arena made it itself.")
+    has_openings = serializers.BooleanField(help_text="Whether matches begin with an opening where the rules have any.")
     is_rated = serializers.BooleanField(help_text="Whether it counts for ratings, once its results are public.")
     results = serializers.ChoiceField(choices=Audience.choices, help_text="Who can see its results.")
     registration_opens_at = serializers.DateTimeField(allow_null=True, help_text="Null: there is no registration.")

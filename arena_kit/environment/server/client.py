@@ -176,7 +176,7 @@ def draw_opening(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
 
 def server_of(spec: EnvironmentSpec) -> ServerConnection:
     """Return the server of an environment, which is started if it does not run. Raises BrokenEnvironment."""
-    key = (os.getpid(), str(spec.folder), spec.id)
+    key = (os.getpid(), str(spec.folder), spec.rules_id)
     with _starting[key]:
         server = _servers.get(key)
         if server is None or not server.use():

@@ -222,4 +222,4 @@ def _argument(spec: EnvironmentSpec) -> dict[str, Any]:
             "uses_chance": spec.classic.uses_chance,
         }
     )
-    return {"path": str(spec.file.absolute()), "text": spec.kept_text, "id": spec.id, "facts": facts}
+    return {"path": str(spec.file.absolute()), "text": spec.kept_text, "id": spec.rules_id, "facts": facts}

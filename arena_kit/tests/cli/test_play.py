@@ -9,9 +9,10 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,14 @@ from django.conf import settings
 
 from arena_kit.cli.ending import INTERRUPTED
 from arena_kit.cli.main import main
+from arena_kit.cli.needed import PREFIX
+from arena_kit.environment.registry import get_spec
+from arena_kit.image.calls import base_image_id, engine
+from arena_kit.image.foreign import image_taken
+from arena_kit.referee.recheck.duels import recheck_record
 from arena_kit.sandbox.choice import containers_trouble
 from arena_kit.tests.arenas import until
-from arena_kit.tests.playing import GOOD, folders, player
+from arena_kit.tests.playing import GOOD, folders, play, player
 from arena_kit.tests.sandbox.test_sandbox_contract import running
 from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
@@ -196,6 +202,47 @@ def test_containers_give_the_same_document_as_local_processes(tmp_path: Path) ->
     process, docker_made = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("process", "docker"))
     assert (process["check"].pop("sandbox"), docker_made["check"].pop("sandbox")) == ("process", "docker")
     assert process == docker_made
+
+
+def test_without_openings_a_match_begins_at_the_start_position_and_its_record_verifies(tmp_path: Path) -> None:
+    with folders(GOOD) as (good,):
+        run(good, good, *BASE, "--no-openings", "--output", tmp_path / "bare.json", "--quiet")
+        run(good, good, *BASE, "--output", tmp_path / "opened.json", "--quiet")
+    bare, opened = (document(tmp_path / f"{name}.json")["check"] for name in ("bare", "opened"))
+    assert [match.get("opening_count", 0) for match in bare["records"]] == [0] * 4
+    assert all(match["opening_count"] for match in opened["records"])
+    assert (bare["environment"], opened["environment"]) == ("tic-tac-toe-v2-bare", "tic-tac-toe-v2")
+    record = play(GOOD, environment=bare["environment"]).record
+    assert recheck_record(get_spec(record.environment), record) == []
+    said = recheck_record(get_spec("tic-tac-toe"), replace(record, environment="tic-tac-toe-v2"))
+    assert "its opening is none, not " in str(said[0])
+
+
+@pytest.mark.docker
+def test_an_image_with_its_code_in_app_plays(tmp_path: Path) -> None:
+    agent = "class Agent:\n    def act(self, observation, valid_actions):\n        return valid_actions[0]\n"
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        entry = tarfile.TarInfo("app/agent.py")
+        entry.size = len(agent)
+        tar.addfile(entry, io.BytesIO(agent.encode()))
+    name, made = f"{settings.PLAYER_IMAGE_PREFIX}-app:v1.0", []
+    with engine() as client:
+        try:
+            base = base_image_id(client, settings.PLAYER_BASE_IMAGE)
+            container = client.api.create_container(base, command=["none"])["Id"]
+            try:
+                client.api.put_archive(container, "/", layer.getvalue())
+                made.append(str(client.api.commit(container, name.partition(":")[0], "v1.0")["Id"]))
+            finally:
+                client.api.remove_container(container, force=True)
+            made.append(image_taken(client, name, prefix=PREFIX))
+            assert image_taken(client, name, prefix=PREFIX) == made[1] != made[0]
+            done = run(name, name, *BASE, "--sandbox", "docker", "--json")
+            assert json.loads(done.stdout)["errors"] == [0, 0]
+        finally:
+            for image in reversed(made):
+                client.images.remove(image, force=True)
 
 
 @pytest.mark.docker

@@ -45,6 +45,7 @@ def test_every_key_of_an_info_file_is_explained() -> None:
         "kept_text",
         "classic",
         "is_outside",
+        "from_start",
         "keeps_twins",
     }
     assert {key for key in keys if f"`{key}`" not in table} == set()

@@ -99,6 +99,23 @@ def test_a_part_of_a_file_is_fetched_without_the_rest(store: ObjectStorage, prox
     assert len(proxy.asked) == 4
 
 
+@pytest.mark.parametrize("path", ["/storage/v1/s3", "storage/v1/s3/"])
+def test_the_address_of_a_server_may_have_a_path_as_that_of_supabase(server: StoreServer, path: str) -> None:
+    with faulty_proxy(server.port, "/storage/v1/s3") as supabase:
+        address = StoreServer(supabase.server_port, server.process).address
+        store = storages.create_storage(file_store(f"{address}/behind-a-path?region=eu-west-1&path={path}"))
+        assert isinstance(store, ObjectStorage)
+        name = store.save("duels/1/records.zip", ContentFile(DATA))
+        assert content(store, name) == DATA
+        assert store.listdir("duels/1") == ([], ["records.zip"])
+        assert store.files_before("duels/1", datetime.now(UTC) + timedelta(minutes=5)) == [name]
+        store.delete(name)
+        assert not store.exists(name)
+        # Without its path, the bucket is looked for at another address.
+        with pytest.raises(OSError, match="object store"):
+            storages.create_storage(file_store(address)).listdir("")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "code"),
@@ -185,6 +202,7 @@ def test_files_are_copied_both_ways_and_a_broken_copy_goes_on(
 @pytest.mark.parametrize(
     "address",
     ["s3", "s3://host/bucket", "s3://key:secret@host", "s3://key:secret@host:port/bucket", "ftp://key:secret@host/bucket",
+     "s3://key:secret@ref.supabase.co/storage/v1/s3/bucket", "s3://key:secret@host/bucket?path=a/../b",
      "s3://key:secret@host/bucket?zone=1", "s3://key:secret@host/bucket/../other"],
 )  # fmt: skip
 def test_an_address_that_is_none_is_refused_without_its_secret(address: str) -> None:

@@ -17,7 +17,13 @@ from arena_kit.environment.info import file_name
 from arena_kit.environment.registry import LeftOut, all_specs, left_out, notes, own_slugs, try_again
 from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.additions import additions_sync, additions_written
-from core.environments.availability import RETIRED, availability_note, environment_retire, left_out_note
+from core.environments.availability import (
+    RETIRED,
+    availability_note,
+    environment_retire,
+    left_out_note,
+    trouble_in_pods,
+)
 from core.environments.services import environment_sync
 from core.models import Agent, Environment, EnvironmentKind
 
@@ -101,6 +107,8 @@ class Command(BaseCommand):
             if not spec.is_outside:
                 raise
             return Unavailability(f"{file_name(spec.file)}: the database refuses it: {' '.join(str(error).split())}")
+        if trouble is None and (trouble := trouble_in_pods(environment, spec)) is not None:
+            self.stdout.write(f"{spec.slug}: not available here. {trouble.because} {trouble.hint}")
         availability_note(environment=environment, trouble=trouble)
         self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
         return None

@@ -28,7 +28,7 @@ from core.tests import factories
 
 OPTIONS = {
     "provider": "digitalocean", "region": "fra1", "size": "c-4", "image": "debian-13-x64", "ssh_keys": ["17", "aa:bb"],
-    "tag": "arena-worker", "token": "secret",
+    "tag": "arena-worker", "token": "secret", "vpc_uuid": "5a4981aa-9653-4bd1-bef5-d6bff52042e4",
 }  # fmt: skip
 
 
@@ -124,6 +124,7 @@ def test_a_droplet_is_created_with_its_tag_found_and_removed(
     assert (about["region"], about["size"], about["ssh_keys"], about["user_data"]) == (
         "fra1", "c-4", [17, "aa:bb"], "#cloud-config\n",
     )  # fmt: skip
+    assert about["vpc_uuid"] == OPTIONS["vpc_uuid"]
     # A name that two droplets have goes as a whole, and a droplet that is gone already is no failure.
     provider.create("b")
     provider.destroy("b")

@@ -11,14 +11,16 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from core.duels.selectors import spec_get
 from core.errors import Refused
-from core.models import AuditEntry, Environment, Submission, Tournament, TournamentState
+from core.models import AuditEntry, Environment, Submission, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON
 from core.tests.organising import REASON, act
 from core.tournaments.planning import tournament_plan, tournament_relabel
 from core.tournaments.registration_selectors import field_list
 from core.tournaments.registrations import registration_create
+from core.tournaments.rounds import Pairing, duels_draw, tournament_open
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -59,6 +61,17 @@ def test_what_cannot_be_played_is_refused_at_its_field(
         plan(environment, **fields)
     assert (refusal.value.field, sentence in str(refusal.value)) == (field, True), str(refusal.value)
     assert not Tournament.objects.exists()
+
+
+@pytest.mark.parametrize(("has_openings", "rules"), [(True, "tic-tac-toe-v2"), (False, "tic-tac-toe-v2-bare")])
+def test_the_rules_of_a_tournament_leave_openings_out_if_it_does(has_openings: bool, rules: str, alice: User) -> None:
+    environment = factories.environment("tic-tac-toe")
+    pair = [factories.ready(factories.agent(owner, environment)) for owner in (alice, factories.user("bob"))]
+    row = plan(environment, has_openings=has_openings)
+    tournament_open(tournament=row, submissions=pair, settings={}, seed=row.seed, now=NOON)
+    duels_draw(tournament=row, pairings=[Pairing(1, pair[0].pk, pair[1].pk, seed=1, match_count=2)])
+    duel = row.duels.get()
+    assert (duel.environment_version, spec_get(duel).openings is not None) == (rules, has_openings)
 
 
 def test_nothing_is_planned_without_opponents_or_in_a_closed_environment(environment: Environment) -> None:

@@ -38,6 +38,9 @@ class Start(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("environment", help="slug of the environment, e.g. connect-four")
         add_plan_arguments(parser)
+        parser.add_argument(
+            "--no-openings", action="store_true", help="matches begin at the start position of the game"
+        )
         parser.add_argument("--seed", type=int, help="the seed of all its duels; drawn at random unless given")
         when = parser.add_mutually_exclusive_group()
         when.add_argument("--now", action="store_true", help="begin at once (the default unless --at is given)")
@@ -51,7 +54,18 @@ class Start(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         environment = environment_named(options["environment"])
-        own = ("format", "set", "name", "unrated", "max_participants", "teams", "seed", "at", "registration")
+        own = (
+            "format",
+            "set",
+            "name",
+            "unrated",
+            "no_openings",
+            "max_participants",
+            "teams",
+            "seed",
+            "at",
+            "registration",
+        )
         try:
             if any(_is_given(options[name]) for name in own) or options["results"] != "public":
                 tournament = self.planned(environment, options)
@@ -83,6 +97,7 @@ class Start(BaseCommand):
             settings=settings_named(options["set"]),
             seed=options["seed"] or 0,
             is_rated=not options["unrated"],
+            has_openings=not options["no_openings"],
             results=options["results"].upper(),
             registration_opens_at=now if options["registration"] else None,
             starts_at=now if options["at"] is None else time_named(options["at"]),

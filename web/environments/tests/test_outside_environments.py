@@ -21,7 +21,9 @@ from arena_kit.environment.outside.trial import TrialResult
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.outside import classic, copied, outside
+from core.environments.availability import refuse_unavailable
 from core.environments.services import environment_sync
+from core.errors import Refused
 from core.models import Alarm, Environment
 from core.tests import factories
 from core.tests.factories import Cast
@@ -201,3 +203,26 @@ def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
     row.refresh_from_db()
     assert row.is_available
     assert not Alarm.objects.filter(settled_at=None).exists()
+
+
+@pytest.mark.django_db
+def test_rules_that_pods_do_not_have_are_refused_at_the_upload(
+    cast: Cast, folder: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, visit: As
+) -> None:
+    few_are_shipped(monkeypatch, "classic-nim")
+    settings.SANDBOX = "kubernetes"
+    output = io.StringIO()
+    call_command("sync_environments", stdout=output)
+    row = Environment.objects.get(slug="classic-nim")
+    assert row.unavailable_because == (
+        "classic-nim: Its rules are in a folder of yours, which the pods of a cluster do not have. "
+        "Use SANDBOX=docker, see docs/operator/kubernetes.md."
+    )
+    assert f"classic-nim: not available here. {row.unavailable_because}" in output.getvalue()
+    assert Environment.objects.get(slug="quarto").is_available
+    with pytest.raises(Refused, match="Classic Nim is not available on this arena at the moment"):
+        refuse_unavailable(row)
+    settings.SANDBOX = "docker"
+    call_command("sync_environments", stdout=output)
+    row.refresh_from_db()
+    assert row.is_available

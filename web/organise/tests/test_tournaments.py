@@ -26,7 +26,7 @@ PLAN = "/organise/tournaments/plan/"
 
 def filled(environment: Environment, **fields: Any) -> dict[str, Any]:
     given = {"environment": environment.pk, "name": "Cup", "format": "round-robin", "is_rated": "on",
-             "eligibility": "EVERYBODY", "results": "PUBLIC"}  # fmt: skip
+             "has_openings": "on", "eligibility": "EVERYBODY", "results": "PUBLIC"}  # fmt: skip
     return given | fields
 
 
@@ -50,6 +50,17 @@ def test_a_tournament_is_planned_and_changed(environment: Environment, cast: Cas
     row.refresh_from_db()
     assert row.name == "Spring cup"
     assert AuditEntry.objects.filter(action="change", object_id=str(row.pk)).exists()
+
+
+def test_an_organiser_leaves_openings_out_and_the_page_says_so(environment: Environment, cast: Cast, visit: As) -> None:
+    olga = visit(cast.olga)
+    assert olga.get(PLAN).context["form"].initial.get("has_openings", True)
+    for name, ticked in (("With", "on"), ("Without", "")):
+        olga.post(PLAN, filled(environment, save="1", name=name, has_openings=ticked))
+    for row in Tournament.objects.filter(is_automatic=False):
+        assert row.has_openings == (row.name == "With")
+        text = visit(None).get(reverse("web:edition", args=[environment.slug, row.edition])).content.decode()
+        assert ("<dt>Openings</dt><dd>none</dd>" in text) == (row.name == "Without")
 
 
 def test_a_tournament_that_has_begun_keeps_its_plan(stage: Stage, cast: Cast, visit: As) -> None:

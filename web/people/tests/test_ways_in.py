@@ -170,8 +170,8 @@ CHANGE_NOTHING = {
     "account_delete", "sessions_close", "session_close", "token_revoke",
     "organise: delete", "organise: unlock_logins", "organise: confirm_email", "organise: mail_link",
     "command: arena_status", "command: autoscale", "command: backup", "command: demo", "command: files_copy",
-    "command: first_organiser", "command: kit_bundle", "command: migrate", "command: monitoring_files",
-    "command: restore",
+    "command: first_organiser", "command: import_classic", "command: kit_bundle", "command: migrate",
+    "command: monitoring_files", "command: restore",
     "command: retention", "command: run_workers", "command: secrets_seal", "command: sync_environments",
 }  # fmt: skip
 

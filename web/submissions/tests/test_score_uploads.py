@@ -112,6 +112,19 @@ def test_a_script_is_refused_where_none_are_taken(cast: Cast, task: Environment,
     assert "accepts no scripts" in errors(upload(visit(cast.alice), ("a.py", SCRIPT)))["archive"][0]
 
 
+def test_a_script_is_refused_at_the_upload_where_players_run_on_a_cluster(
+    cast: Cast, task: Environment, visit: As, settings: Settings
+) -> None:
+    page = f"/environments/{task.slug}/write/"
+    assert "Or upload a script" in visit(cast.alice).get(page, follow=True).content.decode()
+    settings.SANDBOX = "kubernetes"
+    found = errors(upload(visit(cast.alice), ("a.py", SCRIPT)))["archive"][0]
+    assert found.endswith("accepts no scripts: the zip needs player.py at its root, not submission.py.")
+    assert "upload a script" not in visit(cast.alice).get(page, follow=True).content.decode()
+    upload(visit(cast.alice), ("player.py", FIRST))
+    assert Submission.objects.get().form == SubmissionForm.PLAYER
+
+
 def test_files_together_may_not_be_too_large(cast: Cast, task: Environment, visit: As, settings: Settings) -> None:
     settings.MAX_UPLOAD_BYTES = 2**20
     files = [(f"part{number}.bin", bytes(2**19)) for number in range(3)]

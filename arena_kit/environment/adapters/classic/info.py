@@ -15,7 +15,7 @@ PASSED = ("matches_per_validation", "parallel_matches", "env_id", "action_names"
 """Keys of other environments that mean the same here."""
 MAX_STEPS = 1000
 """A match of a classic environment is ended after this many moves, unless its file has another number."""
-DEFAULTS = {"version": 1, "max_steps": MAX_STEPS, "matches_per_validation": 10}
+DEFAULTS = {"version": 1, "max_steps": MAX_STEPS, "matches_per_validation": 10, "parallel_matches": 1}
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 

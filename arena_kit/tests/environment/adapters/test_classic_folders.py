@@ -71,6 +71,10 @@ def test_a_classic_folder_keeps_every_promise_of_the_protocol(name: str) -> None
     check_environment(learned(FOLDERS / name / "info.yml"), matches=5)
 
 
+def test_one_match_at_a_time_lets_a_player_learn_from_match_to_match() -> None:
+    assert learned(FOLDERS / "classic_nim" / "info.yml").parallel_matches == 1
+
+
 def test_what_its_file_does_not_say_is_learned_by_play() -> None:
     assert learn(FOLDERS / "classic_connect_four", max_steps=42) == Facts((43,), "int64", "int64", 7, 1.0)
     spec = learned(FOLDERS / "classic_nim" / "info.yml")

@@ -37,7 +37,9 @@ class DigitalOceanProvider:
             raise Refused(f"The file of user_data cannot be read: {error.strerror}.", code="incomplete") from None
         keys = [int(key) if key.isdecimal() else key for key in options["ssh_keys"]]
         about = {name: options[name] for name in ("region", "size", "image")}
-        fixed = {**about, "ssh_keys": keys, "user_data": user_data, "monitoring": True}
+        # Without a network of its own, a droplet is in the default one of its region.
+        inside = {"vpc_uuid": options["vpc_uuid"]} if options["vpc_uuid"] else {}
+        fixed = {**about, **inside, "ssh_keys": keys, "user_data": user_data, "monitoring": True}
         return cls(options["token"], options["tag"], fixed)
 
     def hosts(self) -> list[str]:
