@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
+from core.courses.sight import aside, public
 from core.models import Audience, Environment, Participant, Registration, Tournament, TournamentState
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
@@ -100,8 +101,9 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
 
 
 def _of(environment: Environment | None, *states: TournamentState) -> QuerySet[Tournament]:
-    """Return the tournaments in these states, of one environment or of all that are active."""
+    """Return the tournaments in these states that everyone is shown, of one environment or of all that are active."""
     if environment is not None:
         # The rows share this environment, so its many columns are not read again.
-        return environment.tournaments.filter(state__in=states)
-    return Tournament.objects.filter(state__in=states, environment__is_active=True).select_related("environment")
+        return environment.tournaments.filter(~aside(), state__in=states)
+    rows = Tournament.objects.filter(state__in=states, environment__is_active=True).select_related("environment")
+    return public(rows)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
+from core.courses.sight import public
 from core.models import (
     Environment,
     Evaluation,
@@ -35,7 +36,7 @@ class EnvironmentCard:
 
 def environment_cards() -> list[EnvironmentCard]:
     """Active environments with the numbers of participants and the leaders."""
-    return _cards(list(Environment.objects.filter(is_active=True)))
+    return _cards(list(public(Environment.objects.filter(is_active=True))))
 
 
 def environment_card(environment: Environment) -> EnvironmentCard:
