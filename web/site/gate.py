@@ -15,9 +15,6 @@ from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import ResolverMatch
 from django.views.defaults import page_not_found
-from rest_framework.permissions import BasePermission
-from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from core.courses.sight import Viewer, courses_closed, hidden
 from core.jobs.kinds import JOB_MODELS
@@ -121,14 +118,3 @@ class CourseGate:
         except Http404 as missing:
             return page_not_found(request, missing)
         return None
-
-
-class CourseSeen(BasePermission):
-    """The gate for programs."""
-
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        """Return True. Raises Http404."""
-        match = request._request.resolver_match
-        if match is not None:
-            gate(match, viewer_of(request))
-        return True

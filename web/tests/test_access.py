@@ -619,7 +619,7 @@ def lines() -> Iterator[tuple[str, str, list[int]]]:
 def sessions(shared_cast: Cast) -> list[str]:
     """The session of each of the four."""
     cast = shared_cast
-    return [_session(person) for person in (None, cast.alice, cast.charlie, cast.olga)]
+    return [session_of(person) for person in (None, cast.alice, cast.charlie, cast.olga)]
 
 
 @pytest.fixture(scope="module")
@@ -628,7 +628,7 @@ def house(shared_cast: Cast, sessions: list[str]) -> dict[str, Any]:
     return furnished(shared_cast)
 
 
-def _session(person: User | None) -> str:
+def session_of(person: User | None) -> str:
     client = Client()
     if person is not None:
         client.force_login(person)
@@ -648,7 +648,7 @@ def answer(session: str, method: str, address: str, *, csrf: bool = False) -> Ht
     with rolled_back():
         response: Any = getattr(client, method.lower())(address, {})
         if response.streaming:
-            b"".join(response)
+            response.read = b"".join(response)
     if method != "GET":
         # What was read at one address is good for the next, but not after a change.
         cache.clear()
@@ -764,7 +764,7 @@ def test_every_page_of_the_admin_is_open_to_organisers_alone(cast: Cast, session
 @pytest.mark.slow
 def test_staff_without_a_right_may_do_nothing_in_the_admin(cast: Cast, is_whole: bool) -> None:
     """On a push every list is asked for, and one of the other pages by turns."""
-    session = _session(factories.user("dora", is_staff=True))
+    session = session_of(factories.user("dora", is_staff=True))
     rows = one_of_each(cast, factories.environment("quarto"))
     open_to_dora = []
     for number, (model, row) in enumerate(rows.items()):
