@@ -142,6 +142,18 @@ def is_released(tournament: Tournament) -> bool:
     return tournament.results == Audience.PUBLIC and not Tournament.objects.filter(aside(), pk=tournament.pk).exists()
 
 
+def course_of(row: Model) -> int | None:
+    """Return the key of the course to which a row belongs whose roles may act on it; None without one."""
+    match row:
+        case Tournament():
+            return row.course_id
+        case Participant():
+            return row.tournament.course_id
+        case Duel():
+            return None if row.tournament is None else row.tournament.course_id
+    return None
+
+
 def is_public(course: Course | None) -> bool:
     """Return whether everyone is shown what belongs to a course; True without one."""
     return course is None or course.seen_by == SeenBy.EVERYONE

@@ -44,6 +44,11 @@ def may(user: User | AnonymousUser, right: str = "", course: int | None = None) 
     return user.is_superuser if right == SUPERUSER else not right or user.has_perm(right)
 
 
+def acts_on(user: User | AnonymousUser, course: int | None) -> bool:
+    """Return whether a person is an organiser, or has any right by a role in a course."""
+    return may(user) or (course is not None and bool(OF_ROLES[roles_of(user).get(course, Role.STUDENT)]))
+
+
 def roles_of(user: User | AnonymousUser) -> dict[int, Role]:
     """Return a person's roles by the key of the course. They are read once for a `User` object: for one request."""
     if not isinstance(user, User):

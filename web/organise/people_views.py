@@ -10,10 +10,11 @@ from django.db import transaction
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import InviteLink, User
+from core.models import Course, InviteLink, User
 from core.people.acting import owner_told
 from core.people.audit_log import row_changes, row_values
 from core.people.rights import may
@@ -92,14 +93,24 @@ def links(request: HttpRequest) -> HttpResponse:
 @organisers("core.add_user")
 def class_list(request: HttpRequest) -> HttpResponse:
     """Read a list of people and show what would happen; with `create`, make the accounts."""
-    form = ClassForm(sent(request), request.FILES or None, may_invite=may(request.user, INVITES))
+    return class_page(request)
+
+
+def class_page(request: HttpRequest, course: Course | None = None) -> HttpResponse:
+    """Show the page of a list of people. course: the course whose members they become."""
+    may_invite = course is None and may(request.user, INVITES)
+    form = ClassForm(sent(request), request.FILES or None, may_invite=may_invite)
     rows = _read(form) if form.is_valid() else []
-    if rows and "create" in request.POST and _created(request, form, rows):
-        return redirect("web:organise_people")
+    after = reverse("web:course_people", args=[course.slug]) if course else reverse("web:organise_people")
+    if rows and "create" in request.POST and _created(request, form, rows, course):
+        return redirect(after)
     context: dict[str, Any] = {
         "tab": "organise_people",
         "form": form,
+        "course": course,
+        "after": after,
         "rows": rows,
+        "moved": sum(row.moves for row in rows) if course else 0,
         "new": sum(row.is_new for row in rows),
         "there": sum(row.account is not None for row in rows),
         "wrong": sum(bool(row.problem) for row in rows),
@@ -118,20 +129,23 @@ def _read(form: ClassForm) -> list[ClassRow]:
         return []
 
 
-def _created(request: HttpRequest, form: ClassForm, rows: list[ClassRow]) -> bool:
+def _created(request: HttpRequest, form: ClassForm, rows: list[ClassRow], course: Course | None) -> bool:
     """Create the accounts of a list; return whether it was done."""
     tournament = form.cleaned_data.get("tournament")
     try:
         with transaction.atomic():
-            made = class_create(rows=rows, tournament=tournament)
+            made = class_create(rows=rows, tournament=tournament, course=course)
             for user in made:
                 record(request, "add", user, "From a list of people.")
+            if course is not None:
+                record(request, "add_members", course, f"{len(rows)} lines of a list.")
             if tournament is not None:
                 record(request, "invite", tournament, "People of a list are invited.")
     except Refused as refusal:
         refuse(form, refusal)
         return False
     told = f" {tournament} now invites all people of the list." if tournament else ""
+    told = f" All people of the list are members of {course}." if course else told
     messages.success(
         request, f"{len(made)} account{'s' * (len(made) != 1)} created; each person gets a link by e-mail.{told}"
     )

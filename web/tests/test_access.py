@@ -241,6 +241,27 @@ POST   /rollouts/{rollout}/judge/                                    403 403 403
 GET    /rollouts/{rollout}/video/                                    404 404 404 404
 GET    /rollouts/{rollout}/pictures/1.png                            404 404 404 404
 GET    /models/                                                      302 302 302 302
+GET    /courses/                                                    200 200 200 200
+GET    /courses/add/                                                302 403 403 200
+POST   /courses/add/                                                302 403 403 422
+GET    /courses/join/{join}/                                        302 200 200 200
+POST   /courses/join/{join}/                                        302 302 302 302
+GET    /courses/{course}/                                           200 200 200 200
+GET    /courses/{course}/settings/                                  302 200 403 200
+POST   /courses/{course}/settings/                                  302 422 403 422
+GET    /courses/{course}/news/                                      302 200 403 200
+POST   /courses/{course}/news/                                      302 422 403 422
+GET    /courses/{course}/people/                                    302 200 403 200
+GET    /courses/{course}/people/add/                                302 200 403 200
+POST   /courses/{course}/people/add/                                302 422 403 422
+GET    /courses/{course}/people/remind/                             405 405 405 405
+POST   /courses/{course}/people/remind/                             302 404 403 404
+GET    /courses/{course}/people/link/                               405 405 405 405
+POST   /courses/{course}/people/link/                               302 302 403 302
+GET    /courses/{course}/people/{member}/                           405 405 405 405
+POST   /courses/{course}/people/{member}/                           302 404 403 404
+GET    /courses/{course}/copy/{planned}/                            405 405 405 405
+POST   /courses/{course}/copy/{planned}/                            302 404 403 404
 GET    /operations/                                                  302 403 403 200
 GET    /organise/                                                    302 403 403 200
 GET    /organise/tournaments/                                        302 403 403 200
@@ -541,8 +562,11 @@ core.ledgervoid           200 403 200 403 403 403 200
 core.lens                 200 403 200 403 403 403 200
 core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
+core.course               200 403 200 403 403 403 200
 core.errormail            200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
+core.member               200 403 200 403 403 403 200
+core.news                 200 403 200 403 403 403 200
 core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200

@@ -18,6 +18,7 @@ from core.jobs.workers import worker_appear
 from core.models import (
     AuditEntry,
     Build,
+    Course,
     DrillMove,
     Duel,
     Environment,
@@ -28,6 +29,8 @@ from core.models import (
     LedgerVoid,
     Lens,
     Letter,
+    Member,
+    News,
     Rating,
     RatingPoint,
     RatingPool,
@@ -107,6 +110,9 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.webhook("anna's chat")
     InviteLink.objects.create(name="anna's class", expires_at=timezone.now())
     factories.lens(tournament.environment)
+    course = Course.objects.create(slug="anna", name="Anna's course")
+    Member.objects.create(course=course, user=players[0].agent.owner)
+    News.objects.create(course=course, title="Anna won", text="Well done.")
     applications.everything(players[0].agent.owner)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
