@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.links import absolute, page
-from core.models import Course, Member, News, NoticeKind, Role, Tournament, User
+from core.models import Announcement, Course, Member, NoticeKind, Role, Tournament, User
 from core.notices.services import Message, notify_each
 
 SALT = "core.courses"
@@ -66,10 +66,12 @@ def join_find(token: str) -> Course | None:
     return Course.objects.filter(pk=int(key), join_number=int(number)).first()
 
 
-def news_write(*, course: Course, tournament: Tournament | None, title: str, text: str, by: User) -> News:
+def announcement_write(
+    *, course: Course, tournament: Tournament | None, title: str, text: str, by: User
+) -> Announcement:
     """Show a text on the page of a course, and send it to its members, or to the participants of a tournament."""
     with transaction.atomic():
-        row = News.objects.create(course=course, tournament=tournament, title=title, text=text, written_by=by)
+        row = Announcement.objects.create(course=course, tournament=tournament, title=title, text=text, written_by=by)
         readers = User.objects.filter(memberships__course=course)
         if tournament is not None:
             entered = tournament.registrations.order_by().values("agent__owner")
@@ -83,4 +85,4 @@ def people_tell(*, course: Course, people: Iterable[User], title: str, text: str
     """Send people a text about a course, to their inbox and by mail as they have chosen; return how many it reaches."""
     address = page("course", course.slug)
     messages: Sequence[Message] = [Message(person, title, text, address) for person in people]
-    return len(notify_each(kind=NoticeKind.NEWS, messages=messages))
+    return len(notify_each(kind=NoticeKind.ANNOUNCEMENT, messages=messages))

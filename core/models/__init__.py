@@ -10,7 +10,7 @@ from core.models.blunder import Blunder, Drill, DrillMove
 from core.models.branch import Branch
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
-from core.models.course import Course, CourseKind, Member, News, Role, SeenBy
+from core.models.course import Announcement, Course, CourseKind, Member, Role, SeenBy
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, EnvironmentKind, Play
 from core.models.error_mail import ErrorMail
@@ -78,6 +78,7 @@ __all__ = [
     "Alarm",
     "AnalysedPosition",
     "Analysis",
+    "Announcement",
     "ApiToken",
     "Audience",
     "AuditEntry",
@@ -126,7 +127,6 @@ __all__ = [
     "Member",
     "ModelForm",
     "ModelUsers",
-    "News",
     "Notice",
     "NoticeChoice",
     "NoticeKind",

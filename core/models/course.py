@@ -78,10 +78,10 @@ class Member(models.Model):
         return f"{self.user} in {self.course}"
 
 
-class News(models.Model):
+class Announcement(models.Model):
     """A text to the members of a course, or to the participants of one of its tournaments."""
 
-    course = models.ForeignKey(Course, on_delete=models.CASCADE, related_name="news")
+    course = models.ForeignKey(Course, on_delete=models.CASCADE, related_name="announcements")
     tournament = models.ForeignKey(
         "core.Tournament", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -92,7 +92,6 @@ class News(models.Model):
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name_plural = "news"
 
     def __str__(self) -> str:
         return self.title

@@ -15,7 +15,7 @@ MAILED = frozenset(
         NoticeKind.QUARANTINE,
         NoticeKind.TOURNAMENT_INVITED,
         NoticeKind.TOURNAMENT_ENDED,
-        NoticeKind.NEWS,
+        NoticeKind.ANNOUNCEMENT,
         NoticeKind.ACCESS,
     }
 )

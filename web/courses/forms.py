@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from core.models import Course, News, Tournament
+from core.models import Announcement, Course, Tournament
 from web.organise.tournament_forms import PeopleField
 
 TAKEN_WORDS = frozenset({"add", "join"})
@@ -17,10 +17,10 @@ TAKEN_WORDS = frozenset({"add", "join"})
 
 if TYPE_CHECKING:
     CourseModelForm = forms.ModelForm[Course]
-    NewsModelForm = forms.ModelForm[News]
+    AnnouncementModelForm = forms.ModelForm[Announcement]
 else:
     # Not generic at run time.
-    CourseModelForm = NewsModelForm = forms.ModelForm
+    CourseModelForm = AnnouncementModelForm = forms.ModelForm
 
 
 class CourseForm(CourseModelForm):
@@ -54,11 +54,11 @@ class CourseForm(CourseModelForm):
         return slug
 
 
-class NewsForm(NewsModelForm):
+class AnnouncementForm(AnnouncementModelForm):
     """A text to members. tournaments: those to whose participants it may go instead."""
 
     class Meta:
-        model = News
+        model = Announcement
         fields = ("title", "text", "tournament")
         labels = {"tournament": "To"}
         widgets = {"text": forms.Textarea(attrs={"rows": 8})}

@@ -26,7 +26,7 @@ from core.models import Role
 from core.people.rights import may
 from web.courses.views import course_for
 from web.organise.acting import record
-from web.organise.people_views import class_page
+from web.organise.class_page import class_page
 from web.site.organisers import organiser
 
 FILTERS = ((NOTHING, "Nothing yet"), (FAILED, "Failed"), (UNREGISTERED, "Not registered"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web.courses import news_views as news
+from web.courses import announcement_views as announcements
 from web.courses import people_views as people
 from web.courses import views as courses
 
@@ -14,7 +14,7 @@ pages = [
     path("courses/join/<str:token>/", people.join, name="course_join"),
     path("courses/<slug:course>/", courses.course, name="course"),
     path("courses/<slug:course>/settings/", courses.change, name="course_change"),
-    path("courses/<slug:course>/news/", news.write, name="course_news"),
+    path("courses/<slug:course>/news/", announcements.write, name="course_news"),
     path("courses/<slug:course>/people/", people.people, name="course_people"),
     path("courses/<slug:course>/people/add/", people.class_list, name="course_class"),
     path("courses/<slug:course>/people/remind/", people.remind, name="course_remind"),

@@ -29,7 +29,7 @@ from web.organise.acting import record
 from web.site.organisers import check, organiser, organisers, sent
 from web.site.requests import viewer_of
 
-NEWS_SHOWN, PAST_SHOWN = 5, 20
+ANNOUNCEMENTS_SHOWN, PAST_SHOWN = 5, 20
 
 
 @require_safe
@@ -85,7 +85,7 @@ def course(request: HttpRequest, course: str) -> HttpResponse:
         "course": row,
         "role": roles_of(viewer).get(row.pk),
         "teachers": row.members.filter(role=Role.TEACHER).select_related("user"),
-        "news": row.news.select_related("written_by", "tournament__environment")[:NEWS_SHOWN],
+        "news": row.announcements.select_related("written_by", "tournament__environment")[:ANNOUNCEMENTS_SHOWN],
         "planned": tournament_planned_list(row, now=timezone.now()),
         "running": tournament_running_list(row),
         "past": tournament_past_list(tournament_past_rows(row)[:PAST_SHOWN]),

@@ -16,6 +16,7 @@ from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
 from core.models import (
     AccountEvent,
+    Announcement,
     AuditEntry,
     Course,
     DrillMove,
@@ -25,7 +26,6 @@ from core.models import (
     LanguageModel,
     LedgerVoid,
     Member,
-    News,
     RatingPool,
     Registration,
     WorkerHost,
@@ -75,7 +75,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         former,
         course := Course.objects.create(slug="club", name="Club"),
         Member.objects.create(course=course, user=people.alice),
-        News.objects.create(course=course, title="Welcome", text="To robots."),
+        Announcement.objects.create(course=course, title="Welcome", text="To robots."),
         InviteLink.objects.create(name="Class 9b", expires_at=timezone.now() + timedelta(days=1)),
         factories.notice(people.alice),
         people.alice.notice_choices.get(),

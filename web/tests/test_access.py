@@ -566,7 +566,7 @@ core.course               200 403 200 403 403 403 200
 core.errormail            200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
 core.member               200 403 200 403 403 403 200
-core.news                 200 403 200 403 403 403 200
+core.announcement         200 403 200 403 403 403 200
 core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200

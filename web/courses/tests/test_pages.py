@@ -10,13 +10,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.models import (
+    Announcement,
     AuditEntry,
     Course,
     Duel,
     Environment,
     LedgerVoid,
     Member,
-    News,
     Notice,
     NoticeKind,
     Participant,
@@ -126,7 +126,9 @@ def test_referees_void_and_disqualify(course: Course, stage: Stage, visit: As, r
     assert LedgerVoid.objects.filter(duel=stage.duel).exists() is may
     source = reverse("web:submission_archive", args=[stage.anna.pk])
     Member.objects.get_or_create(course=course, user=stage.anna.agent.owner)
-    assert client.get(source).status_code == (200 if role == Role.TUTOR else 404)
+    answer = client.get(source)
+    answer.close()
+    assert answer.status_code == (200 if role == Role.TUTOR else 404)
 
 
 def test_the_roster_shows_what_members_lack_and_reminds_them(
@@ -149,7 +151,7 @@ def test_the_roster_shows_what_members_lack_and_reminds_them(
     assert "anna v1" not in found
     answer = teacher.post(reverse("web:course_remind", args=[course.slug]), {"show": "nothing"}, follow=True)
     assert "1 person is reminded." in answer.text
-    (notice,) = Notice.objects.filter(kind=NoticeKind.NEWS)
+    (notice,) = Notice.objects.filter(kind=NoticeKind.ANNOUNCEMENT)
     assert (notice.user.username, notice.text) == ("late", "You have not uploaded an agent yet.")
     assert notice.mail_next_at is not None
 
@@ -162,7 +164,7 @@ def test_a_longer_roster_costs_no_more_queries(course: Course, teacher: Client, 
         for number in range(3):
             owner = member(course, f"{name}{number}", Role.STUDENT)
             factories.submission(factories.agent(owner, stage.environment))
-            News.objects.create(course=course, title="More", text="More.", written_by=owner)
+            Announcement.objects.create(course=course, title="More", text="More.", written_by=owner)
         with CaptureQueriesContext(
             connection,
         ) as asked:
@@ -219,7 +221,7 @@ def test_news_stand_on_the_page_and_in_the_inbox(course: Course, teacher: Client
     address = reverse("web:course_news", args=[course.slug])
     sent = {"title": "No lecture", "text": "On *Friday*.", "tournament": ""}
     assert teacher.post(address, sent).status_code == 302
-    assert Notice.objects.filter(kind=NoticeKind.NEWS, title="Robots: No lecture").count() == 3
+    assert Notice.objects.filter(kind=NoticeKind.ANNOUNCEMENT, title="Robots: No lecture").count() == 3
     assert "<em>Friday</em>" in teacher.get("/courses/robots/").text
     teacher.post(address, {"title": "Well played", "text": "All.", "tournament": stage.tournament.pk})
     told = Notice.objects.filter(title="Robots: Well played").values_list("user__username", flat=True)

@@ -11,7 +11,19 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from core.courses.sight import PATHS, listed, seen
-from core.models import Agent, Course, Duel, Environment, Member, News, Role, SeenBy, Submission, Tournament, User
+from core.models import (
+    Agent,
+    Announcement,
+    Course,
+    Duel,
+    Environment,
+    Member,
+    Role,
+    SeenBy,
+    Submission,
+    Tournament,
+    User,
+)
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played
@@ -54,7 +66,7 @@ def hidden(shared_cast: Cast) -> Hidden:
     for agent in Agent.objects.all():
         Agent.objects.filter(pk=agent.pk).update(name=f"{agent.name}-{MARK}", description=MARK)
     Tournament.objects.update(name=f"{MARK} cup")
-    News.objects.create(course=made, title=f"{MARK} news", text=MARK)
+    Announcement.objects.create(course=made, title=f"{MARK} news", text=MARK)
     dora = factories.user("dora")
     people: dict[str, User | None] = {"stranger": None, "other": dora}
     Member.objects.create(course=course("elsewhere"), user=dora)

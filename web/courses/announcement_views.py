@@ -8,8 +8,8 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from core.courses.services import news_write
-from web.courses.forms import NewsForm
+from core.courses.services import announcement_write
+from web.courses.forms import AnnouncementForm
 from web.courses.views import course_for
 from web.organise.acting import record
 from web.site.organisers import organiser, sent
@@ -19,10 +19,10 @@ from web.site.organisers import organiser, sent
 def write(request: HttpRequest, course: str) -> HttpResponse:
     """Write news, which go to the inbox and by mail, and stand on the page of the course."""
     row = course_for(request, course, "core.change_course")
-    form = NewsForm(sent(request), tournaments=row.tournaments.select_related("environment").order_by("-pk"))
+    form = AnnouncementForm(sent(request), tournaments=row.tournaments.select_related("environment").order_by("-pk"))
     if form.is_valid():
         with transaction.atomic():
-            made = news_write(course=row, by=organiser(request), **form.cleaned_data)
+            made = announcement_write(course=row, by=organiser(request), **form.cleaned_data)
             record(request, "add", made)
         messages.success(request, f"“{made}” is sent.")
         return redirect("web:course", row.slug)
