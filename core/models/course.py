@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from zoneinfo import available_timezones
-
-from django.core.exceptions import ValidationError
 from django.db import models
 
 from core.models.user import User
+from core.models.zoned import Zoned
 
 
 class CourseKind(models.TextChoices):
@@ -35,20 +33,13 @@ class Role(models.TextChoices):
     STUDENT = "STUDENT", "student"
 
 
-def zone_check(name: str) -> None:
-    """Raise ValidationError for a name that is no time zone."""
-    if name not in available_timezones():
-        raise ValidationError("There is no such time zone. Write it like Europe/Berlin.")
-
-
-class Course(models.Model):
+class Course(Zoned):
     """People, and the environments, tournaments and news that belong to them."""
 
     slug = models.SlugField(max_length=50, unique=True, help_text="Its name in addresses.")
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=6, choices=CourseKind.choices, default=CourseKind.COURSE)
     about = models.TextField(blank=True, max_length=5000, help_text="Markdown, shown on its page.")
-    time_zone = models.CharField(max_length=50, default="UTC", validators=[zone_check], help_text="E.g. Europe/Berlin.")
     seen_by = models.CharField(max_length=8, choices=SeenBy.choices, default=SeenBy.MEMBERS)
     join_number = models.PositiveIntegerField(
         null=True, editable=False, help_text="A random number in its join link; empty while there is no link."

@@ -6,7 +6,6 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -17,6 +16,7 @@ from core.errors import Refused
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
+from core.times import zone_of
 from core.tournaments.inviting import invitations_set
 from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
@@ -147,7 +147,7 @@ def tournament_copy(*, tournament: Tournament, by: User, now: datetime) -> Tourn
 
     A number at the end of its name is raised by one: after Week 1 comes Week 2.
     """
-    zone = ZoneInfo(tournament.course.time_zone if tournament.course is not None else "UTC")
+    zone = zone_of(tournament.time_zone or (tournament.course.time_zone if tournament.course is not None else ""))
     fields = {name: getattr(tournament, name) for name in PLANNED_FIELDS}
     for name in WINDOW:
         if (at := fields[name]) is not None:

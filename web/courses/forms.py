@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
 from core.models import Announcement, Course, Tournament
+from core.times import zone_names, zone_of
 from web.organise.tournament_forms import PeopleField
 
 TAKEN_WORDS = frozenset({"add", "join"})
@@ -36,14 +36,15 @@ class CourseForm(CourseModelForm):
             "slug": "Small letters, digits and hyphens.",
             "seen_by": "With all that belongs to it. “People with the link”: it is in no list; people who have "
             "an address of it see it.",
-            "time_zone": "For example Europe/Berlin.",
+            "time_zone": "New tournaments get it. Times are shown in it to everyone, also when clocks change.",
         }
         widgets = {"about": forms.Textarea(attrs={"rows": 8})}
 
     def __init__(self, *args: Any, may_appoint: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        zones = sorted(available_timezones())
-        self.fields["time_zone"].widget = forms.Select(choices=[(zone, zone) for zone in zones])
+        zones = [(name, name.replace("_", " ")) for name in zone_names()]
+        self.fields["time_zone"].widget = forms.Select(choices=zones)
+        self.initial["time_zone"] = zone_of(self.instance.time_zone).key
         if not may_appoint:
             del self.fields["teachers"]
 

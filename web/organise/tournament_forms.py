@@ -104,6 +104,8 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
         course.empty_label = "None: for everyone"
         if of is not None:
             self.initial["course"], course.disabled = of, True
+            # The zone of the course, not that of the browser.
+            self.fields["time_zone"].widget.attrs.pop("data-new", None)
             environment.queryset = environment.queryset.filter(Q(course=None) | Q(course=of))
             season.queryset = season.queryset.filter(environment__course=of)
         if self.instance.pk:

@@ -64,7 +64,9 @@ def plan(request: HttpRequest) -> HttpResponse:
     own = known.filter(course=course).first() if course else None
     environment = request.GET.get("environment") or own or known.filter(course=None).first()
     initial = preset_values(chosen, timezone.now()) | {"environment": environment}
-    with zoned(request):
+    if course is not None:
+        initial["time_zone"] = course.time_zone
+    with zoned(request, course):
         form = TournamentForm(sent(request), initial=initial, of=course)
         if _is_sent(request) and form.is_valid():
             form.instance.created_by = organiser(request)

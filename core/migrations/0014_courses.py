@@ -1,7 +1,7 @@
 """Courses, their members and announcements; environments and tournaments may belong to one."""
 
 
-import core.models.course
+import core.times
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0012_texts_of_tournaments'),
+        ('core', '0013_time_zones'),
     ]
 
     operations = [
@@ -18,11 +18,11 @@ class Migration(migrations.Migration):
             name='Course',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('time_zone', models.CharField(blank=True, db_default='', default='', help_text='Its times are shown in this zone to everyone, also when clocks change.', max_length=40, validators=[core.times.zone_check])),
                 ('slug', models.SlugField(help_text='Its name in addresses.', unique=True)),
                 ('name', models.CharField(max_length=100)),
                 ('kind', models.CharField(choices=[('COURSE', 'course'), ('LEAGUE', 'league'), ('CLUB', 'club')], default='COURSE', max_length=6)),
                 ('about', models.TextField(blank=True, help_text='Markdown, shown on its page.', max_length=5000)),
-                ('time_zone', models.CharField(default='UTC', help_text='E.g. Europe/Berlin.', max_length=50, validators=[core.models.course.zone_check])),
                 ('seen_by', models.CharField(choices=[('EVERYONE', 'everyone'), ('LINK', 'people with the link'), ('MEMBERS', 'members only')], default='MEMBERS', max_length=8)),
                 ('join_number', models.PositiveIntegerField(editable=False, help_text='A random number in its join link; empty while there is no link.', null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
