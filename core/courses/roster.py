@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from django.db.models import Count, F, OuterRef, Q, Subquery
 
 from core.jobs.phase_selectors import SubmissionStatus, status_of, submissions_with_phases
-from core.models import Course, Environment, Member, Participant, Registration, Submission, Tournament, TournamentState
+from core.models import (
+    Course,
+    Environment,
+    Member,
+    Participant,
+    Registration,
+    Role,
+    Submission,
+    Tournament,
+    TournamentState,
+)
 
 NOTHING, FAILED, UNREGISTERED = "nothing", "failed", "unregistered"
 
@@ -27,7 +37,9 @@ class RosterRow:
 
     @property
     def lacks(self) -> frozenset[str]:
-        """The filters that show this row."""
+        """The filters that show this row, which are about students."""
+        if self.member.role != Role.STUDENT:
+            return frozenset()
         found = {
             NOTHING: self.newest is None,
             FAILED: self.status is SubmissionStatus.FAILED,
@@ -78,7 +90,7 @@ def roster_get(course: Course) -> Roster:
             member,
             found := newest.get(member.user_id),
             None if found is None else status_of(found),
-            None if entered is None else member.user_id in entered,
+            None if entered is None or member.role != Role.STUDENT else member.user_id in entered,
             places.get(member.user_id),
         )
         for member in members
