@@ -9,7 +9,8 @@ from django.contrib.auth.models import AnonymousUser
 
 from core.courses.sight import belongs, course_of, courses_closed, courses_unlisted, listed, seen
 from core.courses.tutoring import agents_tutored
-from core.models import Course, Eligibility, Environment, Member, Role, SeenBy, Tournament, User
+from core.models import Course, Eligibility, Environment, EventKind, Member, Role, SeenBy, Tournament, User, Webhook
+from core.notices.services import announce
 from core.people.rights import OF_ROLES, may, roles_of
 from core.submissions.selectors import agent_source_visible
 from core.submissions.tries import versions_visible
@@ -137,3 +138,25 @@ def test_roles_are_read_once_for_a_request(django_assert_num_queries: object) ->
     assert roles_of(AnonymousUser()) == {}
     with django_assert_num_queries(1):  # type: ignore[operator]
         assert [*roles_of(person).values()] == [Role.TEACHER] == [*roles_of(person).values()]
+
+
+def test_webhooks_get_no_event_of_a_closed_course_unless_they_are_about_its_environment(
+    environment: Environment,
+) -> None:
+    here = course()
+    for name, about in (("all", None), ("own", environment)):
+        Webhook.objects.create(
+            name=name, environment=about, kinds=[EventKind.TOURNAMENT_ENDED], secret_url="https://a.example"
+        )
+
+    def told(of: Course | None = None) -> set[str]:
+        found = announce(kind=EventKind.TOURNAMENT_ENDED, title="Over", text=".", environment=environment, course=of)
+        return {one.webhook.name for one in found}
+
+    assert told() == {"all", "own"}
+    assert told(here) == set()
+    environment.course = here
+    environment.save(update_fields=["course"])
+    assert told() == {"own"}
+    here.seen_by = SeenBy.EVERYONE
+    assert told(here) == {"all", "own"}
