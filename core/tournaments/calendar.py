@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from core.courses.sight import aside, public
+from core.courses.sight import Viewer, aside, listed
 from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
+STRANGER = AnonymousUser()
 MOST_WINNERS = 3
 """How many winners are named when several share the first place."""
 
@@ -31,9 +33,11 @@ class TournamentEntry:
     step_at: datetime | None = None
 
 
-def tournament_planned_list(of: Environment | Course | None, *, now: datetime) -> list[TournamentEntry]:
+def tournament_planned_list(
+    of: Environment | Course | None, *, now: datetime, viewer: Viewer = STRANGER
+) -> list[TournamentEntry]:
     """Planned tournaments, the next one first; those without a date last. of: None for all."""
-    rows = list(_of(of, TournamentState.PLANNED))
+    rows = list(_of(of, viewer, TournamentState.PLANNED))
     if not rows:
         # Most pages have none, and skip the second query.
         return []
@@ -58,19 +62,19 @@ def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime |
     return next(((words, at) for words, at in steps if at is not None and at > now), ("", None))
 
 
-def tournament_running_list(of: Environment | Course | None) -> list[TournamentEntry]:
+def tournament_running_list(of: Environment | Course | None, viewer: Viewer = STRANGER) -> list[TournamentEntry]:
     """Running tournaments, of one environment the newest first. of: None for all."""
-    rows = _of(of, TournamentState.RUNNING).annotate(taking_part=Count("participants"))
+    rows = _of(of, viewer, TournamentState.RUNNING).annotate(taking_part=Count("participants"))
     rows = rows.order_by("environment__name", "-edition")
     return [TournamentEntry(row, row.taking_part) for row in rows]
 
 
-def tournament_past_rows(of: Environment | Course | None) -> QuerySet[Tournament]:
+def tournament_past_rows(of: Environment | Course | None, viewer: Viewer = STRANGER) -> QuerySet[Tournament]:
     """Finished and cancelled tournaments, the newest first.
 
     of: None for all, with those of organisers and the last edition of each that the arena has played itself.
     """
-    over = _of(of, TournamentState.FINISHED, TournamentState.CANCELLED)
+    over = _of(of, viewer, TournamentState.FINISHED, TournamentState.CANCELLED)
     if of is not None:
         return over.order_by("-edition" if isinstance(of, Environment) else "-ended_at", "-pk")
     editions = Tournament.objects.filter(
@@ -100,10 +104,10 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     return [TournamentEntry(row, counts.get(row.pk, 0), tuple(winners.get(row.pk, ())[:MOST_WINNERS])) for row in rows]
 
 
-def _of(of: Environment | Course | None, *states: TournamentState) -> QuerySet[Tournament]:
-    """Return the tournaments in these states that everyone is shown, of one environment or of all that are active.
+def _of(of: Environment | Course | None, viewer: Viewer, *states: TournamentState) -> QuerySet[Tournament]:
+    """Return the tournaments in these states that pages list, of one environment or of all that are active.
 
-    of: a course for all of its tournaments.
+    of: a course for all of its tournaments. viewer: of all that are active, those that lists show this person.
     """
     if isinstance(of, Course):
         return of.tournaments.filter(state__in=states).select_related("environment")
@@ -111,4 +115,4 @@ def _of(of: Environment | Course | None, *states: TournamentState) -> QuerySet[T
         # The rows share this environment, so its many columns are not read again.
         return of.tournaments.filter(~aside(), state__in=states)
     rows = Tournament.objects.filter(state__in=states, environment__is_active=True).select_related("environment")
-    return public(rows)
+    return listed(rows, viewer)

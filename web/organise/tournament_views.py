@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 
-from core.courses.sight import seen
+from core.courses.sight import listed, seen
 from core.errors import Refused
 from core.models import Audience, Course, Tournament, TournamentState
 from core.people.rights import may
@@ -41,13 +41,15 @@ PAST_A_PAGE = 25
 @organisers("core.view_tournament")
 def tournaments(request: HttpRequest) -> HttpResponse:
     """Show tournaments with what can be done with them, and the ways to plan one."""
-    page = Paginator(tournament_past_rows(None), PAST_A_PAGE).get_page(page_number(request.GET))
-    held = Tournament.objects.filter(state=TournamentState.FINISHED).exclude(results=Audience.PUBLIC)
+    viewer = viewer_of(request)
+    page = Paginator(tournament_past_rows(None, viewer), PAST_A_PAGE).get_page(page_number(request.GET))
+    held = listed(Tournament.objects.filter(state=TournamentState.FINISHED), viewer)
+    held = held.exclude(results=Audience.PUBLIC)
     context = {
         "tab": "organise_tournaments",
         "presets": PRESETS,
-        "planned": tournament_planned_list(None, now=timezone.now()),
-        "running": tournament_running_list(None),
+        "planned": tournament_planned_list(None, now=timezone.now(), viewer=viewer),
+        "running": tournament_running_list(None, viewer),
         "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
         "past": tournament_past_list(page.object_list),
         "page": page,

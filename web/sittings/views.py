@@ -75,7 +75,8 @@ def invitation(request: HttpRequest, name: str) -> HttpResponse:
     user = account_of(request)
     found = [(agent, active_version(agent)) for agent in agents_named(name, viewer_of(request))]
     if not found:
-        if (renamed := agent_once_named(None, name)) is not None:
+        renamed = agent_once_named(None, name)
+        if renamed is not None and agents_named(renamed.name, viewer_of(request)):
             return redirect("web:invitation", renamed.name)
         raise Http404("There is no agent of this name that people could play.")
     spans = rating_spans([agent.environment for agent, _ in found])

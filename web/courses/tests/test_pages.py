@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -181,6 +182,7 @@ def test_people_come_by_a_list_which_sets_their_teams(course: Course, teacher: C
     assert "team was Blue" in preview
     assert not course.members.filter(user=cast.bob).exists()
     assert teacher.post(address, {"text": CSV, "create": "1"}).status_code == 302
+    assert AuditEntry.objects.filter(action="add_members", object_name="Robots").exists()
     cast.bob.refresh_from_db()
     assert cast.bob.team == "Red"
     assert {one.user.username for one in course.members.all()} == {"alice", "bob", "newton"}
@@ -222,6 +224,7 @@ def test_news_stand_on_the_page_and_in_the_inbox(course: Course, teacher: Client
     sent = {"title": "No lecture", "text": "On *Friday*.", "tournament": ""}
     assert teacher.post(address, sent).status_code == 302
     assert Notice.objects.filter(kind=NoticeKind.ANNOUNCEMENT, title="Robots: No lecture").count() == 3
+    assert AuditEntry.objects.filter(action="add", model="core.announcement").exists()
     assert "<em>Friday</em>" in teacher.get("/courses/robots/").text
     teacher.post(address, {"title": "Well played", "text": "All.", "tournament": stage.tournament.pk})
     told = Notice.objects.filter(title="Robots: Well played").values_list("user__username", flat=True)
@@ -246,3 +249,31 @@ def test_a_duel_of_the_course_is_judged_in_its_own_course_only(course: Course, s
     void = reverse("web:organise_action", args=["duel", stage.duel.pk, "void"])
     assert client.post(void, {"reason": "Mine."}).status_code == 403
     assert not Duel.objects.filter(void__isnull=False).exists()
+
+
+def test_members_find_what_belongs_to_their_course_where_they_look_for_it(
+    course: Course, environment: Environment, cast: Cast, visit: As
+) -> None:
+    cup = factories.planned(environment, name="Zebra cup")
+    Tournament.objects.filter(pk=cup.pk).update(course=course)
+    Environment.objects.filter(pk=environment.pk).update(course=course, name="Zebra game")
+    for address in ("/", "/tournaments/"):
+        assert "Zebra" in visit(cast.bob).get(address).text
+        assert "Zebra" not in visit(cast.charlie).get(address).text
+        assert "Zebra" not in visit(None).get(address).text
+    assert "Zebra cup" in visit(cast.olga).get("/organise/tournaments/").text
+
+
+def test_pages_that_are_kept_for_strangers_go_when_a_course_is_closed(
+    course: Course, teacher: Client, environment: Environment, visit: As, kept_answers: None
+) -> None:
+    Course.objects.update(seen_by=SeenBy.EVERYONE)
+    Environment.objects.filter(pk=environment.pk).update(course=course)
+    address = f"/environments/{environment.slug}/"
+    first = visit(None).get(address)
+    assert "ETag" in first.headers
+    sent = {"name": "Robots", "slug": "robots", "kind": "COURSE", "seen_by": "MEMBERS", "time_zone": "UTC", "about": ""}
+    assert teacher.post("/courses/robots/settings/", sent).status_code == 302
+    # As after a second, for which the version is not read again.
+    caches["answers"].delete(f"shown:{environment.slug}")
+    assert visit(None).get(address).status_code == 404
