@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0013_time_zones'),
+        ('core', '0014_openings_of_tournaments'),
     ]
 
     operations = [
