@@ -143,7 +143,7 @@ def duel_rows() -> QuerySet[Duel]:
     """Return duels, newest first."""
     shown = (*_version("player_1"), *_version("player_2"), "player_1__agent__environment__slug", "void")
     rows = Duel.objects.select_related("tournament", "player_1__agent__environment", "void", *PLAYERS)
-    return rows.only(*_own(Duel, *LONG_OF_DUELS), *shown, "tournament__results").order_by("-pk")
+    return rows.only(*_own(Duel, *LONG_OF_DUELS), *shown, "tournament__results", "tournament__course").order_by("-pk")
 
 
 def evaluation_rows() -> QuerySet[Evaluation]:

@@ -80,7 +80,7 @@ class Playing:
 
     async def findings(self, archive: Arriving, environment: str, caller: User) -> Findings:
         """Return the verdict on an archive. Raises Refused and CallEnded."""
-        row = await self.database.ask(environment_row, environment)
+        row = await self.database.ask(environment_row, environment, caller)
         return await self.inspections.ask(archive.findings, row, caller)
 
     async def self_play(self, archive: Arriving, environment: str, caller: User, context: Context) -> Trial:
@@ -88,7 +88,7 @@ class Playing:
 
         Raises Refused and CallEnded.
         """
-        row = await self.database.ask(environment_row, environment)
+        row = await self.database.ask(environment_row, environment, caller)
         starting = asyncio.ensure_future(self.inspections.ask(archive.start_trial, row, caller))
         try:
             version = await asyncio.shield(starting)

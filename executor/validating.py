@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import TemporaryUploadedFile
 from django.db.models import Q
 
 from arena_kit.upload.findings import Findings
+from core.courses.sight import seen
 from core.duels.run_requests import UNKNOWN
 from core.errors import Refused
 from core.models import Environment, User
@@ -52,9 +53,9 @@ class Arriving:
         self._file.close()
 
 
-def environment_row(name: str) -> Environment:
-    """Return an environment by slug or id, even if it is closed. Raises Refused."""
-    row = Environment.objects.filter(Q(slug=name) | Q(env_id=name)).first()
+def environment_row(name: str, caller: User) -> Environment:
+    """Return an environment by slug or id, that the caller may see, even if it is closed. Raises Refused."""
+    row = seen(Environment.objects.filter(Q(slug=name) | Q(env_id=name)), caller).first()
     if row is None:
         why = "There is no such environment; /api/v1/environments/ lists them."
         raise Refused(why, field="environment", code=UNKNOWN)

@@ -8,6 +8,8 @@ PAGES = {
     "agent": "web:agent",
     "batch": "web:batch",
     "challenge": "web:challenge",
+    "course": "web:course",
+    "course_join": "web:course_join",
     "duel": "web:duel",
     "edition": "web:edition",
     "email_confirm": "account_confirm_email",

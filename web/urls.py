@@ -9,6 +9,7 @@ from web.analyses import urls as analyses
 from web.api import urls as api
 from web.challenges import urls as challenges
 from web.comparisons import urls as comparisons
+from web.courses import urls as courses
 from web.docs import urls as docs
 from web.duels import urls as duels
 from web.environments import urls as environments
@@ -52,6 +53,7 @@ NOUNS = (
     analyses,
     jobs,
     runs,
+    courses,
     organise,
     api,
 )

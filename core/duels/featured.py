@@ -11,8 +11,9 @@ from django.db.models import OuterRef, Subquery
 
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
+from core.courses.sight import released_to_all
 from core.duels.latest import NOT_STRUCK
-from core.models import Analysis, Audience, Duel, DuelOutcome, JobState, Rating
+from core.models import Analysis, Duel, DuelOutcome, JobState, Rating
 
 LOOKED_AT = 200
 """How many of the newest duels are compared."""
@@ -118,8 +119,8 @@ def featured_get() -> Featured:
     """Return up to three different duels whose matches can be watched, and the one to play. Two queries."""
     found = Duel.objects.filter(
         NOT_STRUCK,
+        released_to_all(),
         state=JobState.SUCCEEDED,
-        tournament__results=Audience.PUBLIC,
         tournament__environment__is_active=True,
     ).exclude(records="")
     # Hundreds are compared by a few figures, and only the chosen ones become objects with their players. Ratings are

@@ -9,9 +9,10 @@ from typing import Any
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.replay import replay
 from arena_kit.environment.spec import BARE
+from core.courses.sight import is_released
 from core.duels.selectors import NotStored, match_get, spec_get
 from core.errors import Refused
-from core.models import Audience, Duel, Environment, Sitting
+from core.models import Duel, Environment, Sitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def position_check(position: Position, environment: Environment) -> None:
             f"{environment.spec_id}, can go on."
         )
     tournament = played.tournament if isinstance(played, Duel) else None
-    if tournament is not None and tournament.results != Audience.PUBLIC:
+    if tournament is not None and not is_released(tournament):
         # A duel that goes on from a match reveals its moves to everyone.
         raise Refused("The results of this match are withheld. It can go on once everyone may see them.")
     if position.is_over:

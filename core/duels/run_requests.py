@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from arena_kit.upload.image_reference import is_image_name
+from core.courses.sight import seen
 from core.duels.challenge_selectors import active_version, rival_obstacle
 from core.errors import Refused
 from core.models import Environment, JobState, Submission, SubmissionForm, User
@@ -96,10 +97,10 @@ def request_check(request: RunRequest) -> None:
         raise Refused(f"A seed is below {MOST_SEED}.", field="seed")
 
 
-def environment_find(name: str) -> Environment:
+def environment_find(name: str, caller: User) -> Environment:
     """Return an environment that plays runs now, by slug or id; Pong and tic_tac_toe are names too. Raises Refused."""
     written = Q(slug__iexact=name.replace("_", "-")) | Q(env_id__iexact=name)
-    found = Environment.objects.filter(written).order_by("pk")
+    found = seen(Environment.objects.filter(written), caller).order_by("pk")
     environment = next((row for row in found if name in (row.slug, row.env_id)), found.first())
     if environment is None:
         raise Refused(

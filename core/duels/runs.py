@@ -44,7 +44,7 @@ def run_start(*, caller: User, request: RunRequest, now: datetime) -> tuple[Run,
                 why = "You have used this id for another request; take a new one."
                 raise Refused(why, field="key", code=KEY_TAKEN)
             return earlier, False
-        environment = environment_find(request.environment)
+        environment = environment_find(request.environment, locked)
         players = players_find(request, environment, locked)
         challenge_quota_check(owner=locked, environment=environment, duel_count=1, what="run", now=now)
         run = Run.objects.create(

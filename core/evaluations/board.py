@@ -23,6 +23,7 @@ from django.db.models.functions import Cast, Rank, Replace
 
 from arena_kit.ranking.scores import Interval
 from core.cache.answers import cached
+from core.courses.sight import Viewer, listed
 from core.evaluations.comparison import difference
 from core.evaluations.standing import standing, stood
 from core.models import Environment, Evaluation, Submission
@@ -130,9 +131,9 @@ def board_rank(evaluation: Evaluation) -> int | None:
     return cached(f"board-rank:{evaluation.pk}", int | None, lambda: _rank(evaluation.pk))
 
 
-def environments_with_boards() -> list[Environment]:
+def environments_with_boards(viewer: Viewer) -> list[Environment]:
     """Return every active environment that is ranked by score, by name."""
-    return list(Environment.objects.filter(seats=1, is_active=True).order_by("name"))
+    return list(listed(Environment.objects.filter(seats=1, is_active=True), viewer).order_by("name"))
 
 
 def _page(environment: Environment, filters: BoardFilter, offset: int, limit: int) -> BoardPage:

@@ -10,6 +10,7 @@ from core.models.blunder import Blunder, Drill, DrillMove
 from core.models.branch import Branch
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
+from core.models.course import Announcement, Course, CourseKind, Member, Role, SeenBy
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, EnvironmentKind, Play
 from core.models.error_mail import ErrorMail
@@ -77,6 +78,7 @@ __all__ = [
     "Alarm",
     "AnalysedPosition",
     "Analysis",
+    "Announcement",
     "ApiToken",
     "Audience",
     "AuditEntry",
@@ -88,6 +90,8 @@ __all__ = [
     "CancelCode",
     "Challenge",
     "ChallengeKind",
+    "Course",
+    "CourseKind",
     "Delivery",
     "DeliveryState",
     "Drill",
@@ -120,6 +124,7 @@ __all__ = [
     "LetterKind",
     "LiveCheckpoint",
     "LiveRating",
+    "Member",
     "ModelForm",
     "ModelUsers",
     "Notice",
@@ -146,6 +151,7 @@ __all__ = [
     "RecheckVerdict",
     "Recording",
     "Registration",
+    "Role",
     "Rollout",
     "RolloutAgent",
     "RolloutOutcome",
@@ -155,6 +161,7 @@ __all__ = [
     "Season",
     "SeedList",
     "SeedPurpose",
+    "SeenBy",
     "Sitting",
     "SittingMove",
     "Submission",

@@ -7,6 +7,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from arena_kit.environment.spec import Limits
+from core.models.course import Course
 from core.models.limits import finite, positive
 from core.models.quota import QuotaNumbers
 
@@ -37,6 +38,14 @@ class Environment(QuotaNumbers):
     version = models.PositiveIntegerField(help_text="Version of the rules for new duels.")
     name = models.CharField(max_length=100)
     description = models.TextField(help_text="Markdown.")
+    course = models.ForeignKey(
+        Course,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="environments",
+        help_text="The course that it belongs to: only people who see the course see it, its agents and their results.",
+    )
     image = models.CharField(max_length=100, help_text="Static path of the picture.")
     seats = models.PositiveSmallIntegerField()
     kind = models.CharField(

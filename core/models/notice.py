@@ -21,6 +21,7 @@ class NoticeKind(models.TextChoices):
     TOURNAMENT_ENDED = "TOURNAMENT_ENDED", "A tournament of yours is over"
     OVERTAKEN = "OVERTAKEN", "An agent of yours is overtaken"
     CHALLENGE_ENDED = "CHALLENGE_ENDED", "A challenge of yours is over"
+    ANNOUNCEMENT = "ANNOUNCEMENT", "News of a course of yours"
     ACCESS = "ACCESS", "The ways to log in to your account have changed"
 
 

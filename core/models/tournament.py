@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from arena_kit.environment.spec import BARE
 from core.models.agent import Agent, Submission
+from core.models.course import Course
 from core.models.environment import Environment
 from core.models.limits import finite
 from core.models.season import Season
@@ -73,6 +74,14 @@ class Tournament(Zoned):
         choices=Audience.choices,
         default=Audience.PUBLIC,
         help_text="Who sees results. They count for ratings as soon as everyone may see them.",
+    )
+    course = models.ForeignKey(
+        Course,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="tournaments",
+        help_text="Only people who see the course see it. Its duels may still count for ratings.",
     )
     season = models.ForeignKey(Season, on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments")
     registration_opens_at = models.DateTimeField(null=True, blank=True)

@@ -22,6 +22,7 @@ from core.models import (
     AccountEvent,
     Agent,
     Analysis,
+    Announcement,
     ApiToken,
     AuditEntry,
     Batch,
@@ -226,6 +227,11 @@ def account_parts(user: User) -> Parts:
             ("kind", "title", "text", "address", "created_at", "read_at", "mailed_at"),
         ),
         "choices_of_notices": (NoticeChoice.objects.filter(user=user), ("kind", "in_inbox", "by_mail")),
+        "courses": (user.memberships.all(), ("course__slug", "course__name", "role", "joined_at")),
+        "announcements": (
+            Announcement.objects.filter(written_by=user),
+            ("course__slug", "title", "text", "created_at"),
+        ),
         "invitations": (user.invitations.all(), ("environment__slug", "edition", "name")),
         "runs": (
             Run.objects.filter(caller=user),

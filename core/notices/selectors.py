@@ -15,6 +15,7 @@ MAILED = frozenset(
         NoticeKind.QUARANTINE,
         NoticeKind.TOURNAMENT_INVITED,
         NoticeKind.TOURNAMENT_ENDED,
+        NoticeKind.ANNOUNCEMENT,
         NoticeKind.ACCESS,
     }
 )

@@ -17,7 +17,19 @@ from django.db.models import Max, Q
 from django.utils import timezone
 
 from core.jobs.messages import DELIVERIES_TASK, MAIL_TASK, task_request
-from core.models import Agent, Delivery, Environment, EventKind, Notice, NoticeChoice, NoticeKind, User, Webhook
+from core.models import (
+    Agent,
+    Course,
+    Delivery,
+    Environment,
+    EventKind,
+    Notice,
+    NoticeChoice,
+    NoticeKind,
+    SeenBy,
+    User,
+    Webhook,
+)
 from core.notices.payloads import Event, body_of
 from core.notices.selectors import choices
 
@@ -139,11 +151,19 @@ def announce(
     title: str,
     text: str,
     environment: Environment | None = None,
+    course: Course | None = None,
     address: str = "",
     data: Mapping[str, Any] | None = None,
 ) -> list[Delivery]:
-    """Send an event to the webhooks that want it. data: plain values by kind, see docs/reference/notifications.md."""
+    """Send an event to the webhooks that want it. data: plain values by kind, see docs/reference/notifications.md.
+
+    course: to which it belongs, if its environment does not. Of a course that is not for everyone webhooks get
+    it only if they are about an environment of the course.
+    """
     wanting = webhooks_wanting(kind, environment)
+    own = course or (environment.course if environment is not None else None)
+    if own is not None and own.seen_by != SeenBy.EVERYONE:
+        wanting = [hook for hook in wanting if hook.environment is not None and hook.environment.course_id == own.pk]
     if not wanting:
         return []
     event = Event(uuid.uuid4(), kind, timezone.now(), title, text, address, environment, dict(data or {}))

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
+from core.courses.sight import seen
 from core.errors import Refused
 from core.models import (
     Batch,
@@ -79,7 +80,7 @@ def answers_seen(viewer: Viewer) -> Q:
 
 def tasks_visible(rows: QuerySet[Task], viewer: Viewer) -> QuerySet[Task]:
     """Return the tasks among some that a person sees."""
-    return rows.filter(~Q(split=TaskSplit.HIDDEN) | answers_seen(viewer))
+    return seen(rows.filter(~Q(split=TaskSplit.HIDDEN) | answers_seen(viewer)), viewer)
 
 
 def rollouts_visible(rows: QuerySet[Rollout], viewer: Viewer) -> QuerySet[Rollout]:
@@ -88,7 +89,7 @@ def rollouts_visible(rows: QuerySet[Rollout], viewer: Viewer) -> QuerySet[Rollou
     Every list, page, export and stream asks here. Trials of tasks are for organisers and authors; rollouts that their
     owners have deleted are for no one.
     """
-    return rows.filter(outcome_visible(viewer))
+    return seen(rows.filter(outcome_visible(viewer)), viewer)
 
 
 def outcome_visible(viewer: Viewer, prefix: str = "") -> Q:

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
 from arena_kit.rollout.numbers.summary import Often
+from core.courses.sight import listed, seen
 from core.jobs.states import OPEN
 from core.models import (
     Batch,
@@ -45,9 +46,9 @@ class TaskFilter:
     archived: bool = False
 
 
-def application_list() -> list[Environment]:
+def application_list(viewer: Viewer) -> list[Environment]:
     """Return the applications of this arena, by name."""
-    return list(Environment.objects.filter(kind=EnvironmentKind.APP).order_by("name"))
+    return list(listed(Environment.objects.filter(kind=EnvironmentKind.APP), viewer).order_by("name"))
 
 
 def application_get(slug: str) -> Environment:
@@ -158,7 +159,7 @@ def task_get(viewer: Viewer, name: str, environment: Environment | None = None) 
 def of_name(viewer: Viewer, name: str) -> Q:
     """Return the condition of rollouts at the task that a name means, in whichever application there is one."""
     condition = Q(pk__in=[])
-    for environment in application_list():
+    for environment in application_list(viewer):
         for task in tasks_named(viewer, [name], environment).values():
             condition |= of_task(task, "task__")
     return condition
@@ -201,7 +202,7 @@ def batch_rows(viewer: Viewer, *, task: Task | None = None) -> QuerySet[Batch]:
 
     task: only batches with rollouts at it, of whichever revision; the counts are of these rollouts.
     """
-    rows = Batch.objects.filter(hidden_at=None).select_related(
+    rows = seen(Batch.objects.filter(hidden_at=None), viewer).select_related(
         "owner", "environment", "model", "submission__agent__owner", "package"
     )
     if not may(viewer, ANSWERS):
@@ -209,19 +210,19 @@ def batch_rows(viewer: Viewer, *, task: Task | None = None) -> QuerySet[Batch]:
         # A batch at hidden tasks alone has nothing in it that others may see.
         rows = rows.filter(Q(owner=viewer.pk) | Exists(rollout_rows(viewer).filter(batch=OuterRef("pk"))))
     # A figure that counted the others would tell about hidden tasks, and of rollouts that were deleted.
-    seen = outcome_visible(viewer, "rollouts__")
+    shown = outcome_visible(viewer, "rollouts__")
     if task is not None:
         at_task = rollout_rows(viewer).filter(of_task(task, "task__"))
         rows = rows.filter(pk__in=at_task.order_by().values("batch"))
-        seen &= of_task(task, "rollouts__task__")
+        shown &= of_task(task, "rollouts__task__")
     counted = Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
     return rows.annotate(
-        rollout_count=Count("rollouts", filter=seen),
-        over_count=Count("rollouts", filter=seen & ~Q(rollouts__state__in=OPEN)),
-        running_count=Count("rollouts", filter=seen & Q(rollouts__state=JobState.RUNNING)),
-        judged_count=Count("rollouts", filter=seen & Q(rollouts__state=JobState.SUCCEEDED)),
-        solved_count=Count("rollouts", filter=seen & Q(rollouts__outcome=RolloutOutcome.SOLVED)),
-        attempt_count=Count("rollouts", filter=seen & counted),
+        rollout_count=Count("rollouts", filter=shown),
+        over_count=Count("rollouts", filter=shown & ~Q(rollouts__state__in=OPEN)),
+        running_count=Count("rollouts", filter=shown & Q(rollouts__state=JobState.RUNNING)),
+        judged_count=Count("rollouts", filter=shown & Q(rollouts__state=JobState.SUCCEEDED)),
+        solved_count=Count("rollouts", filter=shown & Q(rollouts__outcome=RolloutOutcome.SOLVED)),
+        attempt_count=Count("rollouts", filter=shown & counted),
     ).order_by("-pk")
 
 

@@ -14,6 +14,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.solver import NotSolved, Solution
 from arena_kit.environment.solving import match_solver
 from arena_kit.referee.sitting import SittingMove as Move
+from core.courses.sight import Viewer, seen
 from core.duels.selectors import NotStored, spec_get
 from core.jobs.states import OPEN
 from core.models import Agent, DuelOutcome, Environment, JobState, Rating, Sitting, SittingMove, Submission, User
@@ -88,11 +89,11 @@ def hint_of(sitting: Sitting) -> Solution | None:
         return None
 
 
-def agents_named(name: str) -> list[Agent]:
+def agents_named(name: str, viewer: Viewer) -> list[Agent]:
     """Return the agents of this name in games that people play, at most one of each game."""
     # PostgreSQL refuses strings with a null character.
     rows = Agent.objects.none() if "\x00" in name else Agent.objects.filter(name__iexact=name, environment__seats=2)
-    return list(rows.select_related("environment", "owner").order_by("environment__name"))
+    return list(seen(rows, viewer).select_related("environment", "owner").order_by("environment__name"))
 
 
 def people_record(agent: Agent) -> PeopleRecord:

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from core.courses.sight import seen
 from core.evaluations.episodes import submission_by_id
 from core.jobs.phase_selectors import decisive_job, evaluations_of
 from core.models import Agent, Environment, Evaluation, JobState, Submission
@@ -47,9 +48,9 @@ _STATES = {
 }
 
 
-def scored_environment(env_id: str) -> Environment | None:
-    """Return the environment of an id if it is ranked by score; otherwise None."""
-    return Environment.objects.filter(env_id=env_id, seats=1).first()
+def scored_environment(env_id: str, viewer: Viewer) -> Environment | None:
+    """Return the environment of an id if it is ranked by score and the viewer may see it; otherwise None."""
+    return seen(Environment.objects.filter(env_id=env_id, seats=1), viewer).first()
 
 
 def client_submission(public_id: UUID) -> Submission | None:

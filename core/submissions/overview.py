@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
+from core.courses.sight import seen
 from core.duels.latest import NOT_STRUCK, SIDES, latest_of
 from core.evaluations.board import board_rank
 from core.models import Agent, Audience, Duel, Evaluation, JobState, Rating, Submission, User
@@ -66,7 +67,7 @@ def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
 
     since: the moment from which on changes of ratings are shown.
     """
-    rows = user.agents.filter(environment__is_active=True).select_related("environment")
+    rows = seen(user.agents.filter(environment__is_active=True), user).select_related("environment")
     agents = list(rows.order_by("-pk")[:AGENTS_SHOWN])
     results, lines = _results(agents), []
     for found in user_agent_list(agents):

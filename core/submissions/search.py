@@ -9,6 +9,7 @@ from typing import TypeVar
 from django.db.models import Case, Exists, Model, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Lower
 
+from core.courses.sight import listed
 from core.models import Agent, Environment, FormerName, User
 from core.models.user import ANONYMOUS_EMAIL
 from core.submissions.tries import agents_listed
@@ -33,19 +34,19 @@ def agent_search(words: Sequence[str], viewer: Viewer, *, limit: int) -> list[Ag
     return list(_by_name(rows.select_related("owner", "environment"), "called", words)[:limit])
 
 
-def user_search(words: Sequence[str], *, limit: int) -> list[User]:
+def user_search(words: Sequence[str], viewer: Viewer, *, limit: int) -> list[User]:
     """Return people with an agent and an open account whose user name or team has each word."""
     rows = User.objects.filter(_each(words, "username", "team"), is_active=True).exclude(email=ANONYMOUS_EMAIL)
-    rows = rows.filter(Exists(Agent.objects.filter(owner=OuterRef("pk"))))
+    rows = rows.filter(Exists(listed(Agent.objects.filter(owner=OuterRef("pk")), viewer)))
     return list(_by_name(rows, "username", words)[:limit])
 
 
-def environment_search(words: Sequence[str], *, limit: int) -> list[Environment]:
+def environment_search(words: Sequence[str], viewer: Viewer, *, limit: int) -> list[Environment]:
     """Return active environments whose name, id or description has each word."""
     rows = Environment.objects.filter(
         _each(words, "name", "env_id", "slug") | _in_text(words, "description"), is_active=True
     )
-    return list(_by_name(rows, "name", words)[:limit])
+    return list(_by_name(listed(rows, viewer), "name", words)[:limit])
 
 
 def _each(words: Sequence[str], *columns: str) -> Q:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from django.db.models import Case, Count, OuterRef, Prefetch, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 
+from core.courses.tutoring import agents_tutored
 from core.duels.selectors import NotStored
 from core.evaluations.board import board_rank
 from core.evaluations.episodes import Episode, mean_so_far, practice_results
@@ -149,8 +150,10 @@ class UserAgent:
 
 def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
     """Return whether a viewer may see source and logs: the owner, organisers who may view
-    versions, or everyone for a public agent."""
-    return agent.is_public or agent.owner_id == viewer.pk or may(viewer, "core.view_submission")
+    versions, teachers and tutors of the owner's course, or everyone for a public agent."""
+    if agent.is_public or agent.owner_id == viewer.pk or may(viewer, "core.view_submission"):
+        return True
+    return agents_tutored(viewer).filter(pk=agent.pk).exists()
 
 
 def agent_get(environment_slug: str, name: str, viewer: Viewer | None = None) -> Agent:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from core.courses.sight import listed, seen
+from core.courses.tutoring import agents_tutored
 from core.models import Agent, Submission
 from core.models.agent import has_worked
 from core.people.rights import may
@@ -17,7 +19,10 @@ def versions_visible(rows: QuerySet[Submission], viewer: Viewer) -> QuerySet[Sub
 
     Organisers who may view versions see all of them.
     """
-    return rows if may(viewer, RIGHT) else rows.filter(has_worked() | Q(agent__owner=viewer.pk))
+    if may(viewer, RIGHT):
+        return rows
+    own = Q(agent__owner=viewer.pk) | Q(agent__in=agents_tutored(viewer))
+    return seen(rows.filter(has_worked() | own), viewer)
 
 
 def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
@@ -28,12 +33,13 @@ def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
     if may(viewer, RIGHT):
         return rows
     worked = Submission.objects.filter(has_worked(), agent=OuterRef("pk"))
-    return rows.filter(Q(Exists(worked)) | Q(owner=viewer.pk))
+    own = Q(owner=viewer.pk) | Q(pk__in=agents_tutored(viewer))
+    return seen(rows.filter(Q(Exists(worked)) | own), viewer)
 
 
 def agents_listed(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
     """Return the agents among some that lists show to a viewer: without resting ones of other people."""
-    found = agents_visible(rows, viewer)
+    found = listed(agents_visible(rows, viewer), viewer)
     return found if may(viewer, RIGHT) else found.filter(Q(is_resting=False) | Q(owner=viewer.pk))
 
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from core.models import Audience, Environment, Participant, Registration, Tournament, TournamentState
+from core.courses.sight import Viewer, aside, listed
+from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
+STRANGER = AnonymousUser()
 MOST_WINNERS = 3
 """How many winners are named when several share the first place."""
 
@@ -30,9 +33,11 @@ class TournamentEntry:
     step_at: datetime | None = None
 
 
-def tournament_planned_list(environment: Environment | None, *, now: datetime) -> list[TournamentEntry]:
-    """Planned tournaments, the next one first; those without a date last. environment: None for all."""
-    rows = list(_of(environment, TournamentState.PLANNED))
+def tournament_planned_list(
+    of: Environment | Course | None, *, now: datetime, viewer: Viewer = STRANGER
+) -> list[TournamentEntry]:
+    """Planned tournaments, the next one first; those without a date last. of: None for all."""
+    rows = list(_of(of, viewer, TournamentState.PLANNED))
     if not rows:
         # Most pages have none, and skip the second query.
         return []
@@ -57,21 +62,21 @@ def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime |
     return next(((words, at) for words, at in steps if at is not None and at > now), ("", None))
 
 
-def tournament_running_list(environment: Environment | None) -> list[TournamentEntry]:
-    """Running tournaments, of one environment the newest first. environment: None for all."""
-    rows = _of(environment, TournamentState.RUNNING).annotate(taking_part=Count("participants"))
+def tournament_running_list(of: Environment | Course | None, viewer: Viewer = STRANGER) -> list[TournamentEntry]:
+    """Running tournaments, of one environment the newest first. of: None for all."""
+    rows = _of(of, viewer, TournamentState.RUNNING).annotate(taking_part=Count("participants"))
     rows = rows.order_by("environment__name", "-edition")
     return [TournamentEntry(row, row.taking_part) for row in rows]
 
 
-def tournament_past_rows(environment: Environment | None) -> QuerySet[Tournament]:
+def tournament_past_rows(of: Environment | Course | None, viewer: Viewer = STRANGER) -> QuerySet[Tournament]:
     """Finished and cancelled tournaments, the newest first.
 
-    environment: None for all, with those of organisers and the last edition of each that the arena has played itself.
+    of: None for all, with those of organisers and the last edition of each that the arena has played itself.
     """
-    over = _of(environment, TournamentState.FINISHED, TournamentState.CANCELLED)
-    if environment is not None:
-        return over.order_by("-edition")
+    over = _of(of, viewer, TournamentState.FINISHED, TournamentState.CANCELLED)
+    if of is not None:
+        return over.order_by("-edition" if isinstance(of, Environment) else "-ended_at", "-pk")
     editions = Tournament.objects.filter(
         environment=OuterRef("environment"), is_automatic=True, state=TournamentState.FINISHED
     )
@@ -99,9 +104,15 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     return [TournamentEntry(row, counts.get(row.pk, 0), tuple(winners.get(row.pk, ())[:MOST_WINNERS])) for row in rows]
 
 
-def _of(environment: Environment | None, *states: TournamentState) -> QuerySet[Tournament]:
-    """Return the tournaments in these states, of one environment or of all that are active."""
-    if environment is not None:
+def _of(of: Environment | Course | None, viewer: Viewer, *states: TournamentState) -> QuerySet[Tournament]:
+    """Return the tournaments in these states that pages list, of one environment or of all that are active.
+
+    of: a course for all of its tournaments. viewer: of all that are active, those that lists show this person.
+    """
+    if isinstance(of, Course):
+        return of.tournaments.filter(state__in=states).select_related("environment")
+    if of is not None:
         # The rows share this environment, so its many columns are not read again.
-        return environment.tournaments.filter(state__in=states)
-    return Tournament.objects.filter(state__in=states, environment__is_active=True).select_related("environment")
+        return of.tournaments.filter(~aside(), state__in=states)
+    rows = Tournament.objects.filter(state__in=states, environment__is_active=True).select_related("environment")
+    return listed(rows, viewer)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
+from core.courses.sight import Viewer, listed
 from core.models import (
     Environment,
     Evaluation,
@@ -33,9 +34,9 @@ class EnvironmentCard:
     """The tasks of an application that everyone sees."""
 
 
-def environment_cards() -> list[EnvironmentCard]:
-    """Active environments with the numbers of participants and the leaders."""
-    return _cards(list(Environment.objects.filter(is_active=True)))
+def environment_cards(viewer: Viewer) -> list[EnvironmentCard]:
+    """Active environments that lists show a person, with the numbers of participants and the leaders."""
+    return _cards(list(listed(Environment.objects.filter(is_active=True), viewer)))
 
 
 def environment_card(environment: Environment) -> EnvironmentCard:

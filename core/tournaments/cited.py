@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import F
 
+from core.courses.sight import aside
 from core.evaluations.comparison import compare
 from core.evaluations.standing import stood
 from core.models import Audience, Environment, Evaluation, LedgerEntry, Submission
@@ -30,6 +31,7 @@ def cited_results(
         seeds = {"version": F("submission__public_id"), "seeds_sha256": F("seed_list__sha256")}
         return list(scored.values(*OF_SCORES, evaluation=F("pk"), **seeds))
     rows = LedgerEntry.objects.filter(
+        ~aside("duel__tournament__", "duel__tournament__environment__"),
         duel__tournament__environment=environment,
         duel__tournament__results=Audience.PUBLIC,
         created_at__lte=moment,

@@ -12,11 +12,12 @@ from django.core.validators import validate_email
 from django.db import transaction
 
 from arena_kit.text import plain_line
+from core.courses.services import members_add
 from core.errors import Refused
-from core.models import Tournament, User
+from core.models import Course, Tournament, User
 from core.models.user import ANONYMOUS_EMAIL, email_problem
 from core.people.selectors import people_named, usernames_taken
-from core.people.services import user_invite, username_problem
+from core.people.services import user_invite, user_update, username_problem
 from core.tournaments.inviting import people_invite
 
 MOST_ROWS = 500
@@ -39,7 +40,7 @@ TEAM_LENGTH: int = User._meta.get_field("team").max_length or 0
 class ClassRow:
     """A person of a list. line: in the file, from 1. account: theirs, if there is one. problem: why there can be none.
 
-    username: of the new account, made from the e-mail if the list names none.
+    username: of the new account, made from the e-mail if the list names none. team: as the list has it, or the account.
     """
 
     line: int
@@ -48,6 +49,11 @@ class ClassRow:
     team: str
     account: User | None = None
     problem: str = ""
+
+    @property
+    def moves(self) -> bool:
+        """Return whether a person who has an account gets another team."""
+        return self.account is not None and not self.account.is_staff and self.team != self.account.team
 
     @property
     def is_new(self) -> bool:
@@ -75,14 +81,23 @@ def class_read(text: str) -> list[ClassRow]:
     return [_row(line, cells, known, taken, seen) for line, cells in found]
 
 
-def class_create(*, rows: Sequence[ClassRow], tournament: Tournament | None) -> list[User]:
+def class_create(
+    *, rows: Sequence[ClassRow], tournament: Tournament | None = None, course: Course | None = None
+) -> list[User]:
     """Create the new accounts of a list, each told by e-mail to choose a password, and invite all to a tournament.
+
+    course: all become members of it, and people who have an account get the team that the list names.
 
     All or none: raises Refused if an address or a name was taken meanwhile. Rows with a problem are left out.
     """
     with transaction.atomic():
         made = [user_invite(email=row.email, username=row.username, team=row.team) for row in rows if row.is_new]
         there = [row.account for row in rows if row.account is not None]
+        if course is not None:
+            members_add(course=course, people=[*there, *made])
+            for row in rows:
+                if row.account is not None and row.moves:
+                    user_update(user=row.account, github=row.account.github, team=row.team)
         if tournament is not None:
             people_invite(tournament=tournament, people=[*there, *made])
     return made
@@ -126,9 +141,12 @@ def _row(line: int, cells: dict[str, str], known: dict[str, User], taken: set[st
     email, team = cells.get("email", ""), cells.get("team", "")
     if email.casefold() in known:
         account = known[email.casefold()]
-        problem = "" if email.casefold() not in seen else "This e-mail stands in the list twice."
+        twice = "This e-mail stands in the list twice." if email.casefold() in seen else ""
+        problem = twice or _team_problem(team)
         seen.add(email.casefold())
-        return ClassRow(line, account.email, account.username, account.team, None if problem else account, problem)
+        return ClassRow(
+            line, account.email, account.username, team or account.team, None if problem else account, problem
+        )
     username = _wanted(cells)
     if not cells.get("username"):
         username = _free(username, taken)
@@ -164,6 +182,10 @@ def _problem(email: str, username: str, team: str, taken: set[str], seen: set[st
         return " ".join(error.messages)
     if problem := username_problem(username):
         return problem
+    return _team_problem(team)
+
+
+def _team_problem(team: str) -> str:
     if plain_line(team) != team:
         return "The team has characters that cannot be shown."
     return f"The team has more than {TEAM_LENGTH} characters." if len(team) > TEAM_LENGTH else ""

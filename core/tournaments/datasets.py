@@ -9,9 +9,10 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 
 from arena_kit.datasets.lines import DatasetWriter, DuelOfDataset
+from core.courses.sight import released
 from core.duels.selectors import NotStored, file_open
 from core.links import site_url
-from core.models import Audience, Duel, JobState
+from core.models import Duel, JobState
 
 ROWS_AT_ONCE = 200
 """How many duels the database hands over at a time."""
@@ -20,10 +21,10 @@ ROWS_AT_ONCE = 200
 def dataset_duels(environment_version: str) -> QuerySet[Duel]:
     """Return the duels of a data set, in the order in which they were made."""
     rows = Duel.objects.filter(
+        released(),
         environment_version=environment_version,
         state=JobState.SUCCEEDED,
         void=None,
-        tournament__results=Audience.PUBLIC,
     )
     for player in ("player_1", "player_2"):
         agent = f"{player}__agent"

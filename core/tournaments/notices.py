@@ -58,6 +58,7 @@ def tournament_started(tournament: Tournament) -> None:
     announce(
         kind=EventKind.TOURNAMENT_STARTED,
         environment=tournament.environment,
+        course=tournament.course,
         title=f"{tournament} has begun",
         text="Agents join as they are chosen." if tournament.format == CHOSEN else f"{len(rows)} agents take part.",
         address=address,
@@ -163,6 +164,7 @@ def _announce_end(tournament: Tournament, rows: list[Participant]) -> None:
     announce(
         kind=EventKind.TOURNAMENT_ENDED,
         environment=tournament.environment,
+        course=tournament.course,
         title=f"{tournament} is over",
         text=lines if is_public else WITHHELD,
         address=tournament_address(tournament),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -15,6 +16,7 @@ from core.errors import Refused
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
+from core.times import zone_of
 from core.tournaments.inviting import invitations_set
 from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
@@ -32,6 +34,7 @@ PLANNED_FIELDS = (
     "has_openings",
     "results",
     "season",
+    "course",
     *WINDOW,
     "eligibility",
     "teams",
@@ -39,6 +42,7 @@ PLANNED_FIELDS = (
 )
 """The fields that organisers decide about a tournament, besides the invitations."""
 TRIES = 5
+WEEK = timedelta(days=7)
 NAME_LENGTH: int = Tournament._meta.get_field("name").max_length or 0
 MOST_SEED = 2**31 - 1
 GONE = "The tournament has begun or was cancelled in the meantime. Reload the page."
@@ -138,6 +142,22 @@ def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: d
         invitations_set(tournament=tournament, people=invited)
 
 
+def tournament_copy(*, tournament: Tournament, by: User, now: datetime) -> Tournament:
+    """Plan a tournament of a course once more, a week later by the clocks of its time zone. Raises Refused.
+
+    A number at the end of its name is raised by one: after Week 1 comes Week 2.
+    """
+    zone = zone_of(tournament.time_zone or (tournament.course.time_zone if tournament.course is not None else ""))
+    fields = {name: getattr(tournament, name) for name in PLANNED_FIELDS}
+    for name in WINDOW:
+        if (at := fields[name]) is not None:
+            fields[name] = (at.astimezone(zone).replace(tzinfo=None) + WEEK).replace(tzinfo=zone)
+    words, number = re.fullmatch(r"(.*?)(\d*)", tournament.name, re.DOTALL).groups()  # type: ignore[union-attr]
+    fields["name"] = f"{words}{int(number) + 1}" if number else f"{tournament.name}, a week later"[:NAME_LENGTH]
+    copy = Tournament(environment=tournament.environment, created_by=by, **fields | {"seed": 0})
+    return tournament_plan(tournament=copy, invited=list(tournament.invited.all()), now=now)
+
+
 def tournament_relabel(
     *, tournament: Tournament, name: str, season: Season | None, results: str, about: str | None = None
 ) -> None:
@@ -217,6 +237,8 @@ def _audience_locked(tournament: Tournament) -> str:
 def _complete(tournament: Tournament, *, now: datetime) -> None:
     """Fill in the fields that follow from others."""
     tournament.name = plain_line(tournament.name)
+    if tournament.environment.course_id is not None:
+        tournament.course = tournament.environment.course
     tournament.settings = settings_checked(tournament.format, tournament.settings)
     tournament.teams = [name.strip() for name in tournament.teams if name.strip()]
     if tournament.registration_closes_at is not None and tournament.registration_opens_at is None:

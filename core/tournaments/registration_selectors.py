@@ -129,6 +129,8 @@ def closed_because(tournament: Tournament, *, now: datetime) -> str:
 
 def owner_obstacle(tournament: Tournament, owner: User) -> str:
     """Why no agent of this person may take part, as a sentence; empty when they may."""
+    if tournament.course_id is not None and not owner.memberships.filter(course=tournament.course_id).exists():
+        return f"This tournament is for members of {tournament.course}."
     if tournament.eligibility == Eligibility.TEAMS and owner.team not in tournament.teams:
         teams = ", ".join(tournament.teams)
         own = f"yours is {owner.team}" if owner.team else "your profile names none"
@@ -246,14 +248,15 @@ def _unregistered(tournament: Tournament) -> str:
         Eligibility.TEAMS: f" of members of {', '.join(tournament.teams)}",
         Eligibility.INVITED: " of invited people",
     }
+    of = f" of members of {tournament.course}" if tournament.course_id is not None else ""
     most = tournament.max_participants
     room = f" If there are more than {most}, only the {most} strongest take part." if most else ""
-    every = f"every agent{whose.get(Eligibility(tournament.eligibility), '')} that may play takes part."
+    every = f"every agent{of or whose.get(Eligibility(tournament.eligibility), '')} that may play takes part."
     return f"No registration is needed: {every}{room}"
 
 
 def _eligible(tournament: Tournament) -> SubmissionQuerySet:
-    """The versions of agents that may play whose owners may take part, as far as that depends on their team."""
+    """The versions of agents that may play whose owners may take part, as far as their course and team decide it."""
     return _of_teams(tournament, _in_time(tournament, Submission.objects.active()))
 
 
@@ -269,6 +272,8 @@ def _entered(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuer
 
 def _of_teams(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
     rows = rows.filter(agent__environment=tournament.environment_id)
+    if tournament.course_id is not None:
+        rows = rows.filter(agent__owner__memberships__course=tournament.course_id)
     return rows.filter(agent__owner__team__in=tournament.teams) if tournament.eligibility == Eligibility.TEAMS else rows
 
 

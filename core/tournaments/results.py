@@ -6,11 +6,12 @@ Everything that would reveal the result of a duel checks it here: tables, duels,
 from __future__ import annotations
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from core.courses.sight import belongs, courses_closed, hidden
 from core.duels.selectors import NotStored
 from core.models import Audience, Duel, Participant, Tournament, User
-from core.people.rights import may
+from core.people.rights import courses_with, may
 
 Viewer = User | AnonymousUser
 RESULTS = "core.view_tournament"
@@ -23,7 +24,9 @@ class Withheld(NotStored):
 
 def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
     """Return whether a person sees tables, duels and replays. Queries only for results that participants may see."""
-    if tournament.results == Audience.PUBLIC or may(viewer, RESULTS):
+    if tournament.course_id is not None and hidden(Tournament.objects.filter(pk=tournament.pk), viewer).exists():
+        return False
+    if tournament.results == Audience.PUBLIC or may(viewer, RESULTS, tournament.course_id):
         return True
     if tournament.results == Audience.HIDDEN or not isinstance(viewer, User):
         return False
@@ -54,10 +57,11 @@ def withheld_because(tournament: Tournament) -> str:
 
 def withheld_from(viewer: Viewer) -> QuerySet[Tournament]:
     """The tournaments whose results a person may not see, to be left out of lists."""
+    closed = belongs(Tournament, courses_closed(viewer))
     if may(viewer, RESULTS):
-        return Tournament.objects.none()
-    rows = Tournament.objects.exclude(results=Audience.PUBLIC)
-    if not isinstance(viewer, User):
-        return rows
-    own = Participant.objects.filter(submission__agent__owner=viewer).values("tournament")
-    return rows.exclude(results=Audience.PARTICIPANTS, pk__in=own)
+        return Tournament.objects.filter(closed)
+    withheld = ~Q(results=Audience.PUBLIC)
+    if isinstance(viewer, User):
+        own = Participant.objects.filter(submission__agent__owner=viewer).values("tournament")
+        withheld &= ~Q(results=Audience.PARTICIPANTS, pk__in=own) & ~Q(course__in=courses_with(viewer, RESULTS))
+    return Tournament.objects.filter(withheld | closed)

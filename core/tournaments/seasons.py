@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from core.courses.sight import aside
 from core.models import Agent, Audience, Environment, Participant, Season, Tournament, TournamentState
 
 
@@ -51,7 +52,7 @@ def season_table(season: Season) -> SeasonTable:
 
     Withdrawn participants stand below all others and have no points. Three queries.
     """
-    finished = season.tournaments.filter(state=TournamentState.FINISHED, results=Audience.PUBLIC)
+    finished = season.tournaments.filter(~aside(), state=TournamentState.FINISHED, results=Audience.PUBLIC)
     tournaments = tuple(finished.select_related("environment").order_by("edition"))
     related = ("submission__agent__owner",)
     rows = Participant.objects.filter(tournament__in=tournaments).select_related(*related)

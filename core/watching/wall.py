@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
+from core.courses.sight import is_public, public, released_to_all
 from core.duels.latest import NOT_STRUCK
 from core.jobs.states import OPEN
 from core.models import LADDER, Audience, Duel, JobState, Participant, Tournament, TournamentState
@@ -74,11 +75,12 @@ def running_duels() -> list[Duel]:
 def duel_is_public(duel: Duel) -> bool:
     """Return whether everyone may see a duel and its environment is open. One query."""
     is_own = duel.tournament_id is None
-    return duel.environment.is_active if is_own else _public().filter(pk=duel.pk).exists()
+    own = is_own and duel.environment.is_active and is_public(duel.environment.course)
+    return own if is_own else _public().filter(pk=duel.pk).exists()
 
 
 def _public() -> QuerySet[Duel]:
-    return Duel.objects.filter(tournament__results=Audience.PUBLIC, tournament__environment__is_active=True)
+    return Duel.objects.filter(released_to_all(), tournament__environment__is_active=True)
 
 
 def _results() -> list[Duel]:
@@ -90,7 +92,7 @@ def _results() -> list[Duel]:
 
 def _tournaments() -> list[WallTournament]:
     counted = Q(tournament__results=Audience.PUBLIC) & ~Q(tournament__format=LADDER)
-    rows = Tournament.objects.filter(state=TournamentState.RUNNING, environment__is_active=True)
+    rows = public(Tournament.objects.filter(state=TournamentState.RUNNING, environment__is_active=True))
     shown = list(rows.select_related("environment").order_by("environment__name", "-edition")[:MOST_TOURNAMENTS])
     # Each counted by itself: a query of all three would count the duels again for each participant.
     taking_part = Participant.objects.filter(tournament__in=shown).values_list("tournament").annotate(Count("pk"))

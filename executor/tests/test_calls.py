@@ -122,7 +122,7 @@ def test_what_a_stranger_sends_is_not_read(world: World) -> None:
 def test_a_mistake_of_the_arena_shows_no_trace(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_: str) -> None:
+    def broken(_: str, caller: object) -> None:
         raise ValueError("secret of the arena")
 
     monkeypatch.setattr("executor.playing.environment_row", broken)

@@ -17,9 +17,10 @@ from rest_framework.serializers import Serializer
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
+from core.courses.sight import PATHS, listed, seen
 from core.errors import QuotaExceeded, Refused
 from core.models import User
-from web.site.requests import account_of
+from web.site.requests import account_of, viewer_of
 from web.site.throttling import PollThrottle
 
 Row = TypeVar("Row", bound=Model)
@@ -31,6 +32,11 @@ class Listed(generics.ListAPIView[Row]):
     tag: ClassVar[str]
     ordering_fields: ClassVar[tuple[str, ...]] = ()
 
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows that match, without those of courses that lists leave out for the viewer."""
+        rows = super().filter_queryset(queryset)
+        return listed(rows, viewer_of(self.request)) if rows.model in PATHS else rows
+
 
 class Shown(generics.RetrieveAPIView[Row]):
     """A single object."""
@@ -39,7 +45,9 @@ class Shown(generics.RetrieveAPIView[Row]):
 
     def get_object(self) -> Row:
         """Return the object that the address names. Raises Http404 with a sentence."""
-        return one(self.get_queryset(), **{self.lookup_field: self.kwargs[self.lookup_field]})
+        rows = self.get_queryset()
+        shown = seen(rows, viewer_of(self.request)) if rows.model in PATHS else rows
+        return one(shown, **{self.lookup_field: self.kwargs[self.lookup_field]})
 
 
 class Acting(APIView):

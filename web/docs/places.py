@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.urls import reverse
 
+from core.courses.sight import Viewer
 from core.submissions.search import environment_search
 
 OF_A_RESET = frozenset({"reset", "forgot", "forgotten", "lost", "new", "change"})
@@ -19,7 +20,7 @@ OF_ENVIRONMENT = {
 MOST = 4
 
 
-def places(words: Sequence[str]) -> list[tuple[str, str]]:
+def places(words: Sequence[str], viewer: Viewer) -> list[tuple[str, str]]:
     """Return the names and addresses of pages that the words of a search name."""
     lower = {word.lower() for word in words}
     found = []
@@ -28,7 +29,7 @@ def places(words: Sequence[str]) -> list[tuple[str, str]]:
     for word in sorted(lower & OF_ENVIRONMENT.keys()):
         title, view = OF_ENVIRONMENT[word]
         if rest := [one for one in words if one.lower() != word]:
-            rows = environment_search(rest, limit=MOST)
+            rows = environment_search(rest, viewer, limit=MOST)
             shown = [row for row in rows if word != "compare" or row.seats == 2]
             found += [(title.format(row.name), reverse(view, args=[row.slug])) for row in shown]
     return found

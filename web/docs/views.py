@@ -47,14 +47,15 @@ def search(request: HttpRequest) -> HttpResponse:
     words = search_words(query, most=MOST_WORDS)
     context: dict[str, object] = {"query": query, "most": FOUND}
     if words:
-        environments = environment_search(words, limit=FOUND)
-        agents = agent_search(words, viewer_of(request), limit=FOUND)
+        viewer = viewer_of(request)
+        environments = environment_search(words, viewer, limit=FOUND)
+        agents = agent_search(words, viewer, limit=FOUND)
         standings = standings_of(agents)
         found = {
-            "places": places(words),
+            "places": places(words, viewer),
             "environments": environments,
             "agents": [(agent, standings.get(agent.pk)) for agent in agents],
-            "people": user_search(words, limit=FOUND),
+            "people": user_search(words, viewer, limit=FOUND),
             "docs": doc_search(words, limit=FOUND),
         }
         # An environment whose description alone has the words comes after the documentation.

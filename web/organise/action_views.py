@@ -6,33 +6,36 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from core.courses.sight import course_of
 from web.organise.acting import act
 from web.organise.action import OrganiserAction, QuestionForm
 from web.organise.actions.registry import KINDS
-from web.site.organisers import check, organiser, organisers
+from web.site.organisers import check, organiser
 from web.site.requests import whole_number
 
 MOST_ROWS = 200
 """The most rows of one action; a list has fewer on a page."""
 
 
-@organisers()
+@login_required
 def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None) -> HttpResponse:
     """Ask before an action on a row, or on the rows that `row` names, or do it."""
     row_kind = KINDS.get(kind)
     chosen = row_kind.action(name) if row_kind else None
     if row_kind is None or chosen is None:
         raise Http404("There is no such action.")
-    check(request, chosen.permission(row_kind.model))
     data = request.POST if request.method == "POST" else request.GET
     keys = [row_id] if row_id else [whole_number(key) for key in data.getlist("row")]
     found = row_kind.model._default_manager.select_related(*row_kind.related).filter(pk__in=keys[:MOST_ROWS])
     rows = list(found.order_by("pk"))
+    for course in {course_of(row) for row in rows} or {None}:
+        check(request, chosen.permission(row_kind.model), course)
     after = _next(request)
     if row_id and not rows:
         raise Http404("There is no such row.")

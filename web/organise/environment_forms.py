@@ -24,6 +24,7 @@ class EnvironmentForm(PartedForm):
     """The settings of an environment. Its name and its rules stand in its files."""
 
     PARTS: tuple[Part, ...] = (
+        ("Whose it is", ("course",)),
         ("What is played", ("play", "active_per_owner", "all_pairs_up_to", "matches_per_duel", "matches_per_validation",
                             "episodes_per_evaluation", "takes_scripts", "takes_players", "is_heavy",
                             "parallel_matches")),
@@ -49,6 +50,7 @@ class EnvironmentForm(PartedForm):
             "memory_limit_bytes": "Memory in bytes",
         }
         fields = (
+            "course",
             *OF_DUELS,
             *OF_EPISODES,
             "takes_players",

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from core.courses.sight import listed
 from core.environments.availability import environment_missing_list
 from core.models import Alarm, Audience, Tournament, TournamentState
 from core.operations.queue_status import failed_list
@@ -18,6 +19,7 @@ from core.tournaments.calendar import tournament_past_list, tournament_planned_l
 from web.operations.parts import queue_figures
 from web.organise.alarms import advised
 from web.site.organisers import organisers
+from web.site.requests import viewer_of
 
 ALARMS_SHOWN, RUNNING_SHOWN = 20, 20
 FAILURES = timedelta(days=1)
@@ -39,10 +41,12 @@ def overview(request: HttpRequest) -> HttpResponse:
             "failed": failed_list(timezone.now() - FAILURES),
         }
     if may(request.user, "core.view_tournament"):
-        held = Tournament.objects.filter(state=TournamentState.FINISHED).exclude(results=Audience.PUBLIC)
+        viewer = viewer_of(request)
+        held = listed(Tournament.objects.filter(state=TournamentState.FINISHED), viewer)
+        held = held.exclude(results=Audience.PUBLIC)
         context |= {
-            "planned": tournament_planned_list(None, now=timezone.now()),
-            "running_tournaments": tournament_running_list(None),
+            "planned": tournament_planned_list(None, now=timezone.now(), viewer=viewer),
+            "running_tournaments": tournament_running_list(None, viewer),
             "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
         }
     return render(request, "web/organise/overview.html", context)

@@ -13,6 +13,8 @@ from core.models import InviteLink, Tournament, TournamentState, User
 from core.models.quota import QUOTA_FIELDS
 from web.organise.forms import QUOTA_LABELS
 
+INVITES = "core.change_tournament"
+"""The right to invite people to a tournament."""
 MOST_BYTES = 200_000
 """The largest list of people."""
 

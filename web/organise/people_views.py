@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -12,18 +10,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from core.errors import Refused
 from core.models import InviteLink, User
 from core.people.acting import owner_told
 from core.people.audit_log import row_changes, row_values
 from core.people.rights import may
 from core.people.selectors import people_found
 from core.people.services import quotas_save
-from core.tournaments.class_lists import ClassRow, class_create, class_read
 from core.tournaments.invite_links import link_address
 from web.organise.acting import record
-from web.organise.people_forms import ClassForm, LinkForm, QuotasForm
-from web.site.forms import refuse
+from web.organise.class_page import class_page
+from web.organise.people_forms import INVITES, LinkForm, QuotasForm
 from web.site.organisers import may_change_account, organiser, organisers, sent
 from web.site.requests import page_number
 
@@ -31,8 +27,6 @@ A_PAGE = 50
 SHOWN = {"all": {}, "banned": {"is_active": False}, "organisers": {"is_staff": True}}
 """Which accounts each filter shows."""
 LINKS_SHOWN = 100
-INVITES = "core.change_tournament"
-"""The right to invite people to a tournament."""
 
 
 @organisers("core.view_user")
@@ -92,47 +86,4 @@ def links(request: HttpRequest) -> HttpResponse:
 @organisers("core.add_user")
 def class_list(request: HttpRequest) -> HttpResponse:
     """Read a list of people and show what would happen; with `create`, make the accounts."""
-    form = ClassForm(sent(request), request.FILES or None, may_invite=may(request.user, INVITES))
-    rows = _read(form) if form.is_valid() else []
-    if rows and "create" in request.POST and _created(request, form, rows):
-        return redirect("web:organise_people")
-    context: dict[str, Any] = {
-        "tab": "organise_people",
-        "form": form,
-        "rows": rows,
-        "new": sum(row.is_new for row in rows),
-        "there": sum(row.account is not None for row in rows),
-        "wrong": sum(bool(row.problem) for row in rows),
-        "text": form.cleaned_data["text"] if rows else "",
-        "chosen": form.cleaned_data.get("tournament") if rows else None,
-    }
-    return render(request, "web/organise/class.html", context, status=422 if form.errors else 200)
-
-
-def _read(form: ClassForm) -> list[ClassRow]:
-    """Return the people of a valid form; for a text that is no list, note why at the form."""
-    try:
-        return class_read(form.cleaned_data["text"])
-    except Refused as refusal:
-        refuse(form, refusal)
-        return []
-
-
-def _created(request: HttpRequest, form: ClassForm, rows: list[ClassRow]) -> bool:
-    """Create the accounts of a list; return whether it was done."""
-    tournament = form.cleaned_data.get("tournament")
-    try:
-        with transaction.atomic():
-            made = class_create(rows=rows, tournament=tournament)
-            for user in made:
-                record(request, "add", user, "From a list of people.")
-            if tournament is not None:
-                record(request, "invite", tournament, "People of a list are invited.")
-    except Refused as refusal:
-        refuse(form, refusal)
-        return False
-    told = f" {tournament} now invites all people of the list." if tournament else ""
-    messages.success(
-        request, f"{len(made)} account{'s' * (len(made) != 1)} created; each person gets a link by e-mail.{told}"
-    )
-    return True
+    return class_page(request)

@@ -7,8 +7,9 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import Q
 
-from core.models import Audience, Season, Tournament
+from core.models import Audience, Course, Season, Tournament
 from core.people.selectors import people_named
 from web.organise.format_forms import BOXES
 from web.organise.forms import Part, PartedForm, TimeInput, ZonedForm
@@ -16,7 +17,7 @@ from web.organise.plan_forms import PlanForm, played_environments
 
 TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PARTS: tuple[Part, ...] = (
-    ("What", ("environment", "name", "season", "about")),
+    ("What", ("environment", "course", "name", "season", "about")),
     ("How it is played", ("format", *BOXES, "seed", "has_openings", "is_rated")),
     ("When", (*TIMES, "time_zone")),
     ("Who takes part", ("eligibility", "teams", "invited", "max_participants")),
@@ -75,10 +76,13 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
 
     class Meta:
         model = Tournament
-        fields = ("environment", "name", "season", "about", "format", "seed", "has_openings", "is_rated", *TIMES,
+        fields = ("environment", "course", "name", "season", "about", "format", "seed", "has_openings", "is_rated",
+                  *TIMES,
                   "time_zone", "eligibility", "teams", "max_participants", "results")  # fmt: skip
         labels = LABELS
         help_texts = {
+            "course": "Only its members take part. Only people who see the course see the tournament, but its rated "
+            "duels count for the ratings of the environment.",
             "registration_opens_at": "Empty: no registration, every agent that may play takes part.",
             "registration_closes_at": "Empty: until it begins.",
             "starts_at": "Empty: it begins when you press “Begin now”.",
@@ -86,14 +90,24 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
         }
         widgets = {name: TimeInput() for name in TIMES}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, of: Course | None = None, **kwargs: Any) -> None:
+        """of: the course to which the tournament belongs and whose roles plan it; None for the site's organisers."""
         super().__init__(*args, **kwargs)
-        environment, season = self.fields["environment"], self.fields["season"]
+        self.of = of
+        environment, season, course = self.fields["environment"], self.fields["season"], self.fields["course"]
         assert isinstance(environment, forms.ModelChoiceField)
         assert isinstance(season, forms.ModelChoiceField)
         environment.queryset = played_environments()
         season.queryset = Season.objects.select_related("environment")
         season.empty_label = "No season"
+        assert isinstance(course, forms.ModelChoiceField)
+        course.empty_label = "None: for everyone"
+        if of is not None:
+            self.initial["course"], course.disabled = of, True
+            # The zone of the course, not that of the browser.
+            self.fields["time_zone"].widget.attrs.pop("data-new", None)
+            environment.queryset = environment.queryset.filter(Q(course=None) | Q(course=of))
+            season.queryset = season.queryset.filter(environment__course=of)
         if self.instance.pk:
             environment.disabled = True
             season.queryset = season.queryset.filter(environment=self.instance.environment_id)

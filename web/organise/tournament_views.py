@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 
+from core.courses.sight import listed, seen
 from core.errors import Refused
-from core.models import Audience, Tournament, TournamentState
+from core.models import Audience, Course, Tournament, TournamentState
+from core.people.rights import may
 from core.tournaments.calendar import (
     tournament_past_list,
     tournament_past_rows,
@@ -28,8 +32,8 @@ from web.organise.plan_forms import played_environments
 from web.organise.presets import PRESETS, preset_values
 from web.organise.tournament_forms import RelabelForm, TournamentForm
 from web.site.forms import refuse
-from web.site.organisers import organiser, organisers, sent
-from web.site.requests import page_number
+from web.site.organisers import check, organiser, organisers, sent
+from web.site.requests import page_number, viewer_of
 
 PAST_A_PAGE = 25
 
@@ -37,13 +41,15 @@ PAST_A_PAGE = 25
 @organisers("core.view_tournament")
 def tournaments(request: HttpRequest) -> HttpResponse:
     """Show tournaments with what can be done with them, and the ways to plan one."""
-    page = Paginator(tournament_past_rows(None), PAST_A_PAGE).get_page(page_number(request.GET))
-    held = Tournament.objects.filter(state=TournamentState.FINISHED).exclude(results=Audience.PUBLIC)
+    viewer = viewer_of(request)
+    page = Paginator(tournament_past_rows(None, viewer), PAST_A_PAGE).get_page(page_number(request.GET))
+    held = listed(Tournament.objects.filter(state=TournamentState.FINISHED), viewer)
+    held = held.exclude(results=Audience.PUBLIC)
     context = {
         "tab": "organise_tournaments",
         "presets": PRESETS,
-        "planned": tournament_planned_list(None, now=timezone.now()),
-        "running": tournament_running_list(None),
+        "planned": tournament_planned_list(None, now=timezone.now(), viewer=viewer),
+        "running": tournament_running_list(None, viewer),
         "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
         "past": tournament_past_list(page.object_list),
         "page": page,
@@ -51,14 +57,19 @@ def tournaments(request: HttpRequest) -> HttpResponse:
     return render(request, "web/organise/tournaments.html", context)
 
 
-@organisers("core.add_tournament")
+@login_required
 def plan(request: HttpRequest) -> HttpResponse:
-    """Plan a tournament, from a preset; with `preview`, only show what it would mean."""
-    chosen = request.GET.get("preset", "")
-    environment = request.GET.get("environment") or played_environments().filter(is_active=True).first()
+    """Plan a tournament, from a preset; with `preview`, only show what it would mean. course: of which it is."""
+    chosen, course = request.GET.get("preset", ""), _course(request)
+    check(request, "core.add_tournament", course.pk if course else None)
+    known = played_environments().filter(is_active=True)
+    own = known.filter(course=course).first() if course else None
+    environment = request.GET.get("environment") or own or known.filter(course=None).first()
     initial = preset_values(chosen, timezone.now()) | {"environment": environment}
-    with zoned(request):
-        form = TournamentForm(sent(request), initial=initial)
+    if course is not None:
+        initial["time_zone"] = course.time_zone
+    with zoned(request, course):
+        form = TournamentForm(sent(request), initial=initial, of=course)
         if _is_sent(request) and form.is_valid():
             form.instance.created_by = organiser(request)
             if _saved(request, form):
@@ -66,17 +77,34 @@ def plan(request: HttpRequest) -> HttpResponse:
         return _page(request, form, chosen=chosen)
 
 
-@organisers("core.change_tournament")
+@login_required
 def replan(request: HttpRequest, tournament_id: int) -> HttpResponse:
     """Change a planned tournament, or what may still change about one that has begun."""
-    row = get_object_or_404(Tournament.objects.select_related("environment", "season"), pk=tournament_id)
+    row = Tournament.objects.select_related("environment", "season", "course").filter(pk=tournament_id).first()
+    check(request, "core.change_tournament", row.course_id if row else None)
+    if row is None:
+        raise Http404("There is no such tournament.")
     if row.state != TournamentState.PLANNED:
         return _relabel(request, row)
     with zoned(request, row):
-        form = TournamentForm(sent(request), instance=row)
+        is_organiser = may(request.user, "core.change_tournament")
+        form = TournamentForm(sent(request), instance=row, of=None if is_organiser else row.course)
         if _is_sent(request) and form.is_valid() and _saved(request, form):
             return redirect("web:edition", row.environment.slug, row.edition)
         return _page(request, form)
+
+
+def _course(request: HttpRequest) -> Course | None:
+    """Return the course that `?course=` names. Raises Http404."""
+    slug = request.GET.get("course", "")
+    return get_object_or_404(seen(Course.objects.all(), viewer_of(request)), slug=slug) if slug else None
+
+
+def _back(request: HttpRequest, course: Course | None) -> str:
+    """Return the address of the page that leads to a plan."""
+    if course is not None and not may(request.user, "core.view_tournament"):
+        return reverse("web:course", args=[course.slug])
+    return reverse("web:organise_tournaments")
 
 
 def _relabel(request: HttpRequest, row: Tournament) -> HttpResponse:
@@ -91,7 +119,7 @@ def _relabel(request: HttpRequest, row: Tournament) -> HttpResponse:
         "tab": "organise_tournaments",
         "form": form,
         "title": f"Change {row}",
-        "back": "web:organise_tournaments",
+        "back_address": _back(request, row.course),
     }
     return render(request, "web/organise/change.html", context, status=422 if form.errors else 200)
 
@@ -148,6 +176,7 @@ def _page(request: HttpRequest, form: TournamentForm, chosen: str = "") -> HttpR
     context: dict[str, Any] = {
         "tab": "organise_tournaments",
         "form": form,
+        "back_address": _back(request, form.of),
         "presets": PRESETS,
         "chosen": chosen,
         "preview": plan_preview(planned, form.cleaned_data["invited"]) if planned else None,

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.courses.sight import seen
 from core.listing import environment_rows
 from core.models import QuotaName
 from core.people.quota_selectors import quota_lists
@@ -43,7 +44,8 @@ class MyQuotas(Acting):
     @extend_schema(responses=EnvironmentQuotasAnswer(many=True))
     def get(self, request: Request) -> Response:
         """Your quotas in every environment that accepts uploads."""
-        environments = environment_rows().filter(is_active=True)
-        lists = quota_lists(self.account(request), environments, now=timezone.now())
+        account = self.account(request)
+        environments = seen(environment_rows().filter(is_active=True), account)
+        lists = quota_lists(account, environments, now=timezone.now())
         rows = [{"environment": environment.slug, "quotas": quotas} for environment, quotas in lists]
         return Response(EnvironmentQuotasAnswer(rows, many=True).data)

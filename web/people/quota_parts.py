@@ -10,6 +10,7 @@ from datetime import datetime
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
+from core.courses.sight import seen
 from core.models import Environment, QuotaName, User
 from core.people.quota_selectors import Quota, challenge_quota, quota_lists
 from web.site.numbers import duration
@@ -61,7 +62,7 @@ def challenge_quotas(user: User, environment: Environment) -> list[QuotaLine]:
 def own_quotas(user: User) -> list[EnvironmentQuotas]:
     """Return a person's quotas in every environment where they have used some."""
     now = timezone.now()
-    lists = quota_lists(user, Environment.objects.filter(is_active=True), now=now)
+    lists = quota_lists(user, seen(Environment.objects.filter(is_active=True), user), now=now)
     return [
         EnvironmentQuotas(environment, lines(quotas, now=now))
         for environment, quotas in lists

@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
+from core.courses.sight import seen
 from core.models import AuditEntry, Environment, LanguageModel, Package, Task, TaskSplit
 from core.people.audit_log import operator_of
 from core.people.rights import may
@@ -191,7 +192,7 @@ class TaskList(Acting, Listed[Task]):
     def post(self, request: Request) -> Response:
         """Upload tasks; the answer says what was created, revised, unchanged, a duplicate, or skipped, and why."""
         account, sent = self.account(request), checked(NativeTaskUpload, request)
-        environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
+        environment = one(seen(Environment.objects.filter(kind="APP"), viewer_of(request)), slug=sent["environment"])
         with refusals():
             uploaded = tasks_upload(
                 owner=account,
@@ -212,7 +213,7 @@ class TaskTests(Acting):
     def post(self, request: Request) -> Response:
         """Have tasks tested when no other rollout waits; the rollouts are charged to you. Answers how many tasks."""
         account, sent = self.account(request), checked(TaskTestRequest, request)
-        environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
+        environment = one(seen(Environment.objects.filter(kind="APP"), viewer_of(request)), slug=sent["environment"])
         with refusals():
             count = acceptance_ask(by=account, environment=environment, names=sent["tasks"])
         return Response({"tasks": count}, status=201)
@@ -265,5 +266,8 @@ class ApplicationList(APIView):
     def get(self, request: Request) -> Response:
         """List them by name."""
         return Response(
-            [{"slug": row.slug, "name": row.name, "is_available": row.is_available} for row in application_list()]
+            [
+                {"slug": row.slug, "name": row.name, "is_available": row.is_available}
+                for row in application_list(viewer_of(request))
+            ]
         )

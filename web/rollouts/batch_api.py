@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from arena_kit.rollout.numbers.attempts import SetFigure
+from core.courses.sight import seen
 from core.models import AuditEntry, Batch, BatchPurpose, Environment
 from core.people.acting import acting
 from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_create
@@ -143,7 +144,7 @@ class BatchList(Acting, Listed[Batch]):
     def post(self, request: Request) -> Response:
         """Make a batch of rollouts."""
         account, sent = self.account(request), checked(NewBatch, request)
-        environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
+        environment = one(seen(Environment.objects.filter(kind="APP"), viewer_of(request)), slug=sent["environment"])
         names = sent.get("tasks", ())
         named = tasks_named(account, names, environment)
         lost = sorted(set(names) - set(named))

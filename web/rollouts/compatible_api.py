@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
 from core.addresses import client_address, is_loopback
+from core.courses.sight import Viewer
 from core.errors import QuotaExceeded, Refused
 from core.models import AuditEntry, Batch, BatchPurpose, Environment, Rollout, Task, User
 from core.people.acting import acting
@@ -107,7 +108,7 @@ class TasksUpload(Dashboard):
         try:
             uploaded = tasks_upload(
                 owner=account,
-                environment=_application(sent.get("environment", ""), data),
+                environment=_application(viewer_of(request), sent.get("environment", ""), data),
                 data=data,
                 allow_duplicates=sent["allow_duplicates"],
                 operator=operator_of(request, AuditEntry.Channel.API),
@@ -290,9 +291,9 @@ class ComputeStats(APIView):
         )
 
 
-def _application(slug: str, data: bytes) -> Environment:
+def _application(viewer: Viewer, slug: str, data: bytes) -> Environment:
     """Return the application of an upload: the one that is named, in the form or in the file, or the only one."""
-    found = {row.slug: row for row in application_list()}
+    found = {row.slug: row for row in application_list(viewer)}
     wanted = slug or slug_in(data)
     if wanted and wanted in found:
         return found[wanted]

@@ -20,6 +20,7 @@ from core.tournaments.cards import environment_cards
 from core.tournaments.registration_selectors import invited_to
 from core.watching.today import today_get
 from core.watching.wall import running_duels
+from web.site.requests import viewer_of
 
 EASIEST = ("tic-tac-toe", "cart-pole")
 """The environments that the first steps of new people name."""
@@ -28,10 +29,11 @@ RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN, NOTICES_SHOWN = 4, 4, 3, 4
 
 def home(request: HttpRequest) -> HttpResponse:
     """Show what can be watched, and all environments: games, tasks for one agent, and whole applications."""
-    cards, featured = environment_cards(), featured_get()
+    viewer = viewer_of(request)
+    cards, featured = environment_cards(viewer), featured_get()
     tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
     waiting = [card for card in tasks if not card.agent_count] if any(card.agent_count for card in tasks) else []
-    planned = tournament_planned_list(None, now=timezone.now())[:PLANNED_SHOWN]
+    planned = tournament_planned_list(None, now=timezone.now(), viewer=viewer)[:PLANNED_SHOWN]
     own = _own(request)
     is_new = isinstance(request.user, User) and not own["own"]
     context = {
@@ -48,7 +50,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "featured": featured.duels,
         "films": featured.films,
         "playing": running_duels()[:PLAYING_SHOWN],
-        "running": tournament_running_list(None)[:RUNNING_SHOWN],
+        "running": tournament_running_list(None, viewer)[:RUNNING_SHOWN],
         "example": _example_environment([card.environment for card in cards]) if is_new else None,
         "applications": [card for card in cards if card.environment.is_app],
     }

@@ -39,9 +39,11 @@ def organisers(right: str = "") -> Callable[[View[Arguments]], View[Arguments]]:
     return decorate
 
 
-def check(request: HttpRequest, right: str) -> None:
-    """Raise PermissionDenied for people without a right."""
+def check(request: HttpRequest, right: str, course: int | None = None) -> None:
+    """Raise PermissionDenied for people without a right. course: the course whose roles may give it."""
     assert isinstance(request.user, User)
+    if course is not None and may(request.user, right, course):
+        return
     if not may(request.user):
         raise PermissionDenied("These pages are for organisers only.")
     if not may(request.user, right):

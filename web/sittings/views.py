@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from core.addresses import client_address
+from core.courses.sight import listed
 from core.duels.challenge_selectors import active_version
 from core.errors import Refused
 from core.models import Agent, Environment, Sitting
@@ -31,7 +32,7 @@ from core.submissions.naming import agent_once_named
 from core.submissions.selectors import agent_get
 from web.site.limits import answer_refused
 from web.site.refusals import explained, said
-from web.site.requests import account_of, whole_number
+from web.site.requests import account_of, viewer_of, whole_number
 from web.sittings.finished_views import finished
 from web.sittings.parts import (
     board_of,
@@ -57,7 +58,7 @@ def play(request: HttpRequest) -> HttpResponse:
     wanted = request.GET.get("environment", "")
     rows = [
         row
-        for row in Environment.objects.filter(seats=2).order_by("name")
+        for row in listed(Environment.objects.filter(seats=2), viewer_of(request)).order_by("name")
         if not environment_obstacle(row) and wanted in ("", row.slug)
     ]
     spans = rating_spans(rows)
@@ -72,9 +73,10 @@ def play(request: HttpRequest) -> HttpResponse:
 def invitation(request: HttpRequest, name: str) -> HttpResponse:
     """Invite people, with or without an account, to play an agent; one of each game that has an agent of this name."""
     user = account_of(request)
-    found = [(agent, active_version(agent)) for agent in agents_named(name)]
+    found = [(agent, active_version(agent)) for agent in agents_named(name, viewer_of(request))]
     if not found:
-        if (renamed := agent_once_named(None, name)) is not None:
+        renamed = agent_once_named(None, name)
+        if renamed is not None and agents_named(renamed.name, viewer_of(request)):
             return redirect("web:invitation", renamed.name)
         raise Http404("There is no agent of this name that people could play.")
     spans = rating_spans([agent.environment for agent, _ in found])

@@ -16,6 +16,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 
 from arena_kit.upload.image_reference import MOST_REFERENCE_CHARACTERS
 from arena_kit.upload.packing import pack_files, pack_image
+from core.courses.sight import Viewer
 from core.environments.additions import may_be_added
 from core.errors import Refused
 from core.models import Environment
@@ -206,20 +207,21 @@ class SubmitForm(ScoredForm):
     )
     field_order = ["env_id", "archive", "code", "main_file", "algorithm", "user_id"]
 
-    def __init__(self, *args: Any, offered: Offered, has_account: bool, **kwargs: Any) -> None:
-        """offered: ids and names by group. has_account: whether the board shows the account's name anyway."""
+    def __init__(self, *args: Any, offered: Offered, viewer: Viewer, **kwargs: Any) -> None:
+        """offered: ids and names by group. viewer: with an account the board shows its name anyway."""
         super().__init__(*args, **kwargs)
         choice = self.fields["env_id"].widget
         assert isinstance(choice, forms.Select)
         choice.choices = [("", "Choose one"), *offered]
-        if has_account:
+        self._viewer = viewer
+        if viewer.is_authenticated:
             del self.fields["user_id"]
         else:
             self.fields.pop("image", None)
 
     def clean_env_id(self) -> str:
         env_id: str = self.cleaned_data["env_id"]
-        if scored_environment(env_id) is None and not may_be_added(env_id):
+        if scored_environment(env_id, self._viewer) is None and not may_be_added(env_id):
             raise ValidationError("There is no leaderboard of this id. Choose one of those that are offered.")
         return env_id
 

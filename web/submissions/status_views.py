@@ -10,8 +10,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from core.courses.sight import hidden
 from core.evaluations.episodes import submission_by_id
 from core.jobs.phase_selectors import evaluation_of, is_moving, phases_of, status_of
+from core.models import Submission
 from core.submissions.client_selectors import failure_visible
 from web.site.fragments import render_page
 from web.site.requests import viewer_of
@@ -59,7 +61,7 @@ def _found(request: HttpRequest, asked: str) -> dict[str, Any]:
         row = submission_by_id(UUID(asked))
     except ValueError:
         return {"problem": NO_ID}
-    if row is None:
+    if row is None or hidden(Submission.objects.filter(pk=row.pk), viewer_of(request)).exists():
         return {"problem": UNKNOWN}
     return {
         "submission": row,

@@ -20,7 +20,7 @@ from core.submissions.client_selectors import scored_environment
 from core.submissions.clients import client_submit
 from web.site.forms import refuse
 from web.site.limits import answer_refused
-from web.site.requests import account_of, client_network
+from web.site.requests import account_of, client_network, viewer_of
 from web.site.uploads import allow_strangers, environment_first
 from web.submissions.forms import Offered, SubmitForm
 from web.submissions.status_views import last_keep
@@ -46,7 +46,7 @@ def submit(request: HttpRequest) -> HttpResponse:
 @csrf_protect
 def _submit(request: HttpRequest) -> HttpResponse:
     wanted = request.POST.get("env_id", "") or request.GET.get("env_id", "")[:100]
-    options: dict[str, Any] = {"offered": _offered(wanted), "has_account": account_of(request) is not None}
+    options: dict[str, Any] = {"offered": _offered(request, wanted), "viewer": viewer_of(request)}
     if request.method != "POST":
         return _page(request, SubmitForm(initial={"env_id": request.GET.get("env_id", "")[:100]}, **options))
     form = SubmitForm(request.POST, request.FILES, **options)
@@ -65,7 +65,9 @@ def _submit(request: HttpRequest) -> HttpResponse:
 def _submitted(request: HttpRequest, form: SubmitForm) -> Submission:
     """Submit what a valid form holds. Raises Refused."""
     archive, env_id, labels = form.cleaned_data["archive"], form.cleaned_data["env_id"], form.labels
-    environment = scored_environment(env_id) or environment_first(request, env_id=env_id, archive=archive)
+    environment = scored_environment(env_id, viewer_of(request)) or environment_first(
+        request, env_id=env_id, archive=archive
+    )
     return client_submit(
         owner=account_of(request),
         environment=environment,
@@ -86,9 +88,9 @@ def _done(request: HttpRequest, submission: Submission) -> HttpResponse:
     return response
 
 
-def _offered(wanted: str) -> Offered:
+def _offered(request: HttpRequest, wanted: str) -> Offered:
     """Return the environments that the form offers, by name. wanted: an id that was asked for, offered in any case."""
-    here = [(row.env_id, row.name) for row in environments_with_boards()]
+    here = [(row.env_id, row.name) for row in environments_with_boards(viewer_of(request))]
     more = [(env_id, env_id) for env_id in addable_ids()][:MOST_OFFERED]
     known = {env_id for env_id, _ in (*here, *more)}
     if wanted and wanted not in known:

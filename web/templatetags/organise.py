@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.utils.html import conditional_escape, format_html
 from django.utils.text import Truncator
 
+from core.courses.sight import course_of
 from core.models import Job, User
-from core.people.rights import SUPERUSER, may
+from core.people.rights import SUPERUSER, acts_on, may
 from web.organise.actions.registry import kind_of
 from web.organise.sheet import Column, Sheet
 from web.organise.sheets import SHEETS
@@ -62,8 +63,10 @@ def organiser_buttons(context: Context, row: Model, heading: str = "") -> dict[s
     user = context.get("user")
     kind = kind_of(row)
     actions = []
-    if isinstance(user, User) and may(user):
-        actions = [one for one in kind.actions if one.fits(row) and user.has_perm(one.permission(row))]
+    if isinstance(user, User):
+        course = course_of(row)
+        may_act = acts_on(user, course)
+        actions = [one for one in kind.actions if may_act and may(user, one.permission(row), course) and one.fits(row)]
     return {
         "actions": actions,
         "kind": kind.name,

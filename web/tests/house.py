@@ -12,7 +12,20 @@ from django.core.files.base import ContentFile
 from django.urls import reverse
 from django.utils import timezone
 
-from core.models import Build, JobState, LanguageModel, NoticeKind, Package, Recording, User
+from core.courses.services import join_address, join_open
+from core.models import (
+    Build,
+    Course,
+    JobState,
+    LanguageModel,
+    Member,
+    NoticeKind,
+    Package,
+    Recording,
+    Role,
+    SeenBy,
+    User,
+)
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
@@ -66,7 +79,13 @@ def furnished(cast: Cast) -> dict[str, Any]:
     notify(user=cast.alice, kind=NoticeKind.VALIDATED, title="mine v1 is validated", text="It may play.", address="/")
     token, _ = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     rollout = applications.everything(cast.alice)
+    course = Course.objects.create(slug="robots", name="Robots", seen_by=SeenBy.EVERYONE)
+    teacher = Member.objects.create(course=course, user=cast.alice, role=Role.TEACHER)
+    join_open(course=course)
     return {
+        "course": course.slug,
+        "member": teacher.pk,
+        "join": join_address(course).rstrip("/").rpartition("/")[2],
         "rollout": rollout.public_id,
         "batch": rollout.batch.public_id,
         "slug": games.slug,

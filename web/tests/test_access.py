@@ -241,6 +241,27 @@ POST   /rollouts/{rollout}/judge/                                    403 403 403
 GET    /rollouts/{rollout}/video/                                    404 404 404 404
 GET    /rollouts/{rollout}/pictures/1.png                            404 404 404 404
 GET    /models/                                                      302 302 302 302
+GET    /courses/                                                    200 200 200 200
+GET    /courses/add/                                                302 403 403 200
+POST   /courses/add/                                                302 403 403 422
+GET    /courses/join/{join}/                                        302 200 200 200
+POST   /courses/join/{join}/                                        302 302 302 302
+GET    /courses/{course}/                                           200 200 200 200
+GET    /courses/{course}/settings/                                  302 200 403 200
+POST   /courses/{course}/settings/                                  302 422 403 422
+GET    /courses/{course}/news/                                      302 200 403 200
+POST   /courses/{course}/news/                                      302 422 403 422
+GET    /courses/{course}/people/                                    302 200 403 200
+GET    /courses/{course}/people/add/                                302 200 403 200
+POST   /courses/{course}/people/add/                                302 422 403 422
+GET    /courses/{course}/people/remind/                             405 405 405 405
+POST   /courses/{course}/people/remind/                             302 404 403 404
+GET    /courses/{course}/people/link/                               405 405 405 405
+POST   /courses/{course}/people/link/                               302 302 403 302
+GET    /courses/{course}/people/{member}/                           405 405 405 405
+POST   /courses/{course}/people/{member}/                           302 404 403 404
+GET    /courses/{course}/copy/{planned}/                            405 405 405 405
+POST   /courses/{course}/copy/{planned}/                            302 404 403 404
 GET    /operations/                                                  302 403 403 200
 GET    /organise/                                                    302 403 403 200
 GET    /organise/tournaments/                                        302 403 403 200
@@ -541,8 +562,11 @@ core.ledgervoid           200 403 200 403 403 403 200
 core.lens                 200 403 200 403 403 403 200
 core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
+core.course               200 403 200 403 403 403 200
 core.errormail            200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
+core.member               200 403 200 403 403 403 200
+core.announcement         200 403 200 403 403 403 200
 core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
@@ -619,7 +643,7 @@ def lines() -> Iterator[tuple[str, str, list[int]]]:
 def sessions(shared_cast: Cast) -> list[str]:
     """The session of each of the four."""
     cast = shared_cast
-    return [_session(person) for person in (None, cast.alice, cast.charlie, cast.olga)]
+    return [session_of(person) for person in (None, cast.alice, cast.charlie, cast.olga)]
 
 
 @pytest.fixture(scope="module")
@@ -628,7 +652,7 @@ def house(shared_cast: Cast, sessions: list[str]) -> dict[str, Any]:
     return furnished(shared_cast)
 
 
-def _session(person: User | None) -> str:
+def session_of(person: User | None) -> str:
     client = Client()
     if person is not None:
         client.force_login(person)
@@ -648,7 +672,7 @@ def answer(session: str, method: str, address: str, *, csrf: bool = False) -> Ht
     with rolled_back():
         response: Any = getattr(client, method.lower())(address, {})
         if response.streaming:
-            b"".join(response)
+            response.read = b"".join(response)
     if method != "GET":
         # What was read at one address is good for the next, but not after a change.
         cache.clear()
@@ -764,7 +788,7 @@ def test_every_page_of_the_admin_is_open_to_organisers_alone(cast: Cast, session
 @pytest.mark.slow
 def test_staff_without_a_right_may_do_nothing_in_the_admin(cast: Cast, is_whole: bool) -> None:
     """On a push every list is asked for, and one of the other pages by turns."""
-    session = _session(factories.user("dora", is_staff=True))
+    session = session_of(factories.user("dora", is_staff=True))
     rows = one_of_each(cast, factories.environment("quarto"))
     open_to_dora = []
     for number, (model, row) in enumerate(rows.items()):

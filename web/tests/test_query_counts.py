@@ -33,6 +33,9 @@ ONE_ROW = {
             *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()
               for verb in (("add", "change") if editor.may_add else ("change",))),
             # Pages of applications, counted in web/rollouts/tests/test_pages.py.
+            # Pages of courses, counted in web/courses/tests/test_pages.py.
+            "courses", "course", "course_people", "course_join", "course_add", "course_change", "course_news",
+            "course_class", "course_remind", "course_link", "course_member", "course_copy",
             "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
             # One query for each kind of job, counted in its own test.
             "operations"),

@@ -26,6 +26,7 @@ from web.tests.test_access import PEOPLE, lines
 pytestmark = pytest.mark.django_db
 OWNER, OTHER, STAFF = (PEOPLE.index(who) for who in ("owner", "other", "staff"))
 FORMS = {
+    "/courses/add/", "/courses/{course}/settings/", "/courses/{course}/news/", "/courses/{course}/people/add/",
     "/organise/tournaments/plan/", "/organise/tournaments/{planned}/", "/organise/people/links/",
     "/organise/people/class/", "/organise/webhooks/add/", "/organise/webhooks/{webhook}/",
     "/organise/people/{user}/profile/", "/organise/agents/{agent_id}/", "/organise/environments/{game}/",
@@ -33,7 +34,7 @@ FORMS = {
     "/organise/schedules/{schedule}/", "/organise/models/add/", "/organise/models/{model}/",
     "/organise/do/duel/{duel}/void/", "/api/v1/jobs/build/{build}/priority/",
 }  # fmt: skip
-"""Addresses whose form is not empty: `web/organise/tests` and `web/jobs/tests` send them and read the audit log."""
+"""Addresses whose form is not empty: tests of organise, courses and jobs send them and read the audit log."""
 NOTHING_CHOSEN = {"/organise/do/duel/void/"}
 
 

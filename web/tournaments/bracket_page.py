@@ -12,6 +12,7 @@ from django.utils import timezone
 from arena_kit.ranking.formats import FORMATS, Stage, StageKind
 from core.duels.stopping import tournament_test
 from core.models import Tournament, TournamentState
+from core.people.rights import acts_on, may
 from core.tournaments.brackets import Drawn, TableRow, bracket_get, standing_stamp
 from core.tournaments.calendar import (
     next_step,
@@ -57,6 +58,8 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         "is_running": tournament.state == TournamentState.RUNNING,
         "is_over": tournament.state == TournamentState.FINISHED,
         "is_planned": tournament.state == TournamentState.PLANNED,
+        "may_change": may(request.user, "core.change_tournament", tournament.course_id),
+        "may_act": acts_on(request.user, tournament.course_id),
         "is_withheld": is_withheld,
         "stamp": stamp,
         "page_address": request.get_full_path(),

@@ -16,17 +16,18 @@ from core.tournaments.calendar import (
 )
 from core.tournaments.seasons import SeasonTable, season_list, season_table
 from web.site.exports import Row, exported
-from web.site.requests import page_number
+from web.site.requests import page_number, viewer_of
 
 PAST_A_PAGE = 25
 
 
 def calendar(request: HttpRequest) -> HttpResponse:
     """Show what is played now and what is planned, and the tournaments and last editions that are over."""
-    page = Paginator(tournament_past_rows(None), PAST_A_PAGE).get_page(page_number(request.GET))
+    viewer = viewer_of(request)
+    page = Paginator(tournament_past_rows(None, viewer), PAST_A_PAGE).get_page(page_number(request.GET))
     context = {
-        "running": tournament_running_list(None),
-        "planned": tournament_planned_list(None, now=timezone.now()),
+        "running": tournament_running_list(None, viewer),
+        "planned": tournament_planned_list(None, now=timezone.now(), viewer=viewer),
         "past": tournament_past_list(page.object_list),
         "page": page,
     }

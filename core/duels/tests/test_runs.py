@@ -73,7 +73,7 @@ def played(run: Run, **result: object) -> Run:
 
 @pytest.mark.parametrize("name", ["tic-tac-toe", "Tic-Tac-Toe", "tic_tac_toe", "TIC_TAC_TOE", "tic-tac-toe-v1"])
 def test_an_environment_has_one_name_however_it_is_written(players: tuple[Submission, Submission], name: str) -> None:
-    assert environment_find(name) == players[0].agent.environment
+    assert environment_find(name, players[0].agent.owner) == players[0].agent.environment
 
 
 def test_a_run_is_an_unrated_duel_in_the_line_of_all(cast: Cast, players: tuple[Submission, Submission]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.core.cache import cache
 from pytest_django import DjangoAssertNumQueries
 
@@ -284,10 +285,10 @@ def test_a_flushed_cache_changes_no_answer(people: Cast, cart_pole: Environment)
 def test_boards_are_those_of_active_environments_with_one_seat(cart_pole: Environment) -> None:
     factories.environment("tic-tac-toe")
     lake = factories.environment("frozen-lake")
-    assert environments_with_boards() == sorted([cart_pole, lake], key=str)
+    assert environments_with_boards(AnonymousUser()) == sorted([cart_pole, lake], key=str)
     lake.is_active = False
     lake.save()
-    assert environments_with_boards() == [cart_pole]
+    assert environments_with_boards(AnonymousUser()) == [cart_pole]
 
 
 def test_submissions_are_compared_on_common_seeds(people: Cast, cart_pole: Environment) -> None:

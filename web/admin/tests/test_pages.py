@@ -16,8 +16,10 @@ from core.evaluations.seeds import final_phase_start
 from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
 from core.models import (
+    Announcement,
     AuditEntry,
     Build,
+    Course,
     DrillMove,
     Duel,
     Environment,
@@ -28,6 +30,7 @@ from core.models import (
     LedgerVoid,
     Lens,
     Letter,
+    Member,
     Rating,
     RatingPoint,
     RatingPool,
@@ -107,6 +110,9 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.webhook("anna's chat")
     InviteLink.objects.create(name="anna's class", expires_at=timezone.now())
     factories.lens(tournament.environment)
+    course = Course.objects.create(slug="anna", name="Anna's course")
+    Member.objects.create(course=course, user=players[0].agent.owner)
+    Announcement.objects.create(course=course, title="Anna won", text="Well done.")
     applications.everything(players[0].agent.owner)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)

@@ -16,12 +16,14 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
 from arena_kit.upload.packing import base_name, pack_script
+from core.courses.sight import Viewer
 from core.environments.additions import addable_ids, may_be_added
 from core.evaluations.board import environments_with_boards
 from core.models import Environment
 from core.monitoring.metrics import BAD_FORM
 from core.monitoring.metrics import NO_FILE as NO_FILE_REASON
 from core.submissions.client_selectors import scored_environment
+from web.site.requests import viewer_of
 from web.site.uploads import archive_upload, too_large
 
 DEFAULT_ENVIRONMENT = "CartPole-v1"
@@ -128,7 +130,7 @@ def read_submit(request: Request) -> CompatibleSubmitForm:
     data: dict[str, str] = labels.validated_data
     return CompatibleSubmitForm(
         env_id=data["env_id"],
-        environment=_environment(data["env_id"]),
+        environment=_environment(data["env_id"], viewer_of(request)),
         archive=archive,
         is_script=mode != "zip",
         mode=mode,
@@ -144,12 +146,12 @@ def reason_of(error: APIException) -> str:
     return REASONS.get(str(detail), BAD_FORM) if isinstance(detail, str) else BAD_FORM
 
 
-def environment_known(env_id: str) -> Environment:
+def environment_known(env_id: str, viewer: Viewer) -> Environment:
     """Return the environment with this board. Raises ParseError."""
-    row = scored_environment(env_id) if env_id.isprintable() else None
+    row = scored_environment(env_id, viewer) if env_id.isprintable() else None
     if row is None:
         is_open = settings.OPEN_ENVIRONMENTS != "false"
-        known = [*(row.env_id for row in environments_with_boards()), *addable_ids()]
+        known = [*(row.env_id for row in environments_with_boards(viewer)), *addable_ids()]
         names = {one.casefold(): one for one in known}
         near = get_close_matches(env_id[:100].casefold(), names, 1)
         meant = f" Do you mean {names[near[0]]!r}?" if near else ""
@@ -158,10 +160,10 @@ def environment_known(env_id: str) -> Environment:
     return row
 
 
-def _environment(env_id: str) -> Environment | None:
+def _environment(env_id: str, viewer: Viewer) -> Environment | None:
     """Return the environment with this board; None for one that this submission may add. Raises ParseError."""
-    row = scored_environment(env_id)
-    return None if row is None and may_be_added(env_id) else row or environment_known(env_id)
+    row = scored_environment(env_id, viewer)
+    return None if row is None and may_be_added(env_id) else row or environment_known(env_id, viewer)
 
 
 def _client_id(text: object) -> UUID | None:

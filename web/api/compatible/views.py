@@ -157,7 +157,7 @@ class LeaderboardEnvironments(APIView):
         query = queries.ListQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         more = addable_ids() if query.validated_data["all"] else []
-        return Response({"envs": [*(row.env_id for row in environments_with_boards()), *more]})
+        return Response({"envs": [*(row.env_id for row in environments_with_boards(viewer_of(request))), *more]})
 
 
 class EvaluationCountsView(APIView):
@@ -206,7 +206,7 @@ def _submission(text: str) -> Submission:
 
 
 def _board(request: Request, env_id: str) -> Response:
-    environment = forms.environment_known(env_id)
+    environment = forms.environment_known(env_id, viewer_of(request))
     filters, limit, _ = queries.read_board_query(request)
     page = board_page(environment, filters, limit=limit)
     return Response(answers.BoardEntry(page.rows, many=True, context={"env_id": environment.env_id}).data)

@@ -116,7 +116,7 @@ def test_a_thousand_matches_ask_the_database_no_more_than_ten(
 ) -> None:
     duel = played.play(played.waiting_duel(stage.tournament, stage.anna, stage.clara, 1000))
 
-    with django_assert_max_num_queries(2):
+    with django_assert_max_num_queries(3):
         assert len(linked_matches(html(client, address(duel)))) == 1000
 
 

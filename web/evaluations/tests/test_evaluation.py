@@ -465,7 +465,7 @@ def test_more_episodes_and_recordings_take_no_more_queries(
     client: Client, evaluation: Evaluation, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for choice in Recording.Choice:
-        with django_assert_max_num_queries(2):
+        with django_assert_max_num_queries(3):
             assert client.get(address(evaluation)).status_code == 200
         scored.recording(evaluation, choice, frames=FRAMES)
 

@@ -75,7 +75,7 @@ def _kind(model: type[Model], actions: Sequence[OrganiserAction[Any]], *related:
 
 def _read_with(model: type[Job]) -> tuple[str, ...]:
     """Return what the name of a job, its owner and its actions read."""
-    more = {Duel: ("void",), Recording: ("evaluation__submission__agent",)}
+    more = {Duel: ("void", "tournament"), Recording: ("evaluation__submission__agent",)}
     return tuple(dict.fromkeys((*model.RELATED, model.ENVIRONMENT, model.OWNER, *more.get(model, ()))))
 
 

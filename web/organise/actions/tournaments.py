@@ -189,6 +189,7 @@ VOID_ROUND = OrganiserAction(
         preview=_rounds,
     ),
     fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
+    of="core.duel",
 )
 
 
@@ -236,7 +237,6 @@ PARTICIPANT_ACTIONS = (
             preview=_table_then,
         ),
         fits=_may_be_disqualified,
-        of="core.tournament",
         is_told=False,
     ),
     OrganiserAction(
@@ -245,7 +245,6 @@ PARTICIPANT_ACTIONS = (
         button="Readmit",
         do=_readmit,
         fits=participant_can_return,
-        of="core.tournament",
         is_told=False,
     ),
 )

@@ -118,7 +118,7 @@ def test_many_duels_ask_the_database_no_more_than_few(
         Participant.objects.create(tournament=stage.tournament, submission=other)
         played.waiting_duel(stage.tournament, stage.anna, other)
 
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         client.get(address("anna"))
 
 

@@ -1,0 +1,1 @@
+"""Courses: who sees what belongs to them, their members, and their news."""

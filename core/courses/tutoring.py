@@ -1,0 +1,29 @@
+"""The agents whose sources and logs teachers and tutors of a course see."""
+
+from __future__ import annotations
+
+from django.db.models import F, Q, QuerySet
+
+from core.courses.sight import Viewer
+from core.models import Agent, Participant, Registration
+from core.people.rights import courses_with
+
+SOURCES = "core.view_submission"
+
+
+def agents_tutored(viewer: Viewer) -> QuerySet[Agent]:
+    """Return the agents of members that live in an environment of the course, or are in a tournament of it."""
+    courses = courses_with(viewer, SOURCES)
+    rows = Agent.objects.order_by()
+    if not courses:
+        # No query at all.
+        return rows.none()
+    here = rows.filter(environment__course__in=courses, environment__course__members__user=F("owner"))
+    entered = Registration.objects.filter(
+        tournament__course__in=courses, tournament__course__members__user=F("agent__owner")
+    )
+    played = Participant.objects.filter(
+        tournament__course__in=courses, tournament__course__members__user=F("submission__agent__owner")
+    )
+    keys = (here.values("pk"), entered.order_by().values("agent"), played.order_by().values("submission__agent"))
+    return rows.filter(Q(*(("pk__in", found) for found in keys), _connector=Q.OR))

@@ -1,0 +1,24 @@
+"""Addresses of the pages of courses."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from web.courses import announcement_views as announcements
+from web.courses import people_views as people
+from web.courses import views as courses
+
+pages = [
+    path("courses/", courses.courses, name="courses"),
+    path("courses/add/", courses.add, name="course_add"),
+    path("courses/join/<str:token>/", people.join, name="course_join"),
+    path("courses/<slug:course>/", courses.course, name="course"),
+    path("courses/<slug:course>/settings/", courses.change, name="course_change"),
+    path("courses/<slug:course>/news/", announcements.write, name="course_news"),
+    path("courses/<slug:course>/people/", people.people, name="course_people"),
+    path("courses/<slug:course>/people/add/", people.class_list, name="course_class"),
+    path("courses/<slug:course>/people/remind/", people.remind, name="course_remind"),
+    path("courses/<slug:course>/people/link/", people.link, name="course_link"),
+    path("courses/<slug:course>/people/<int:member_id>/", people.member, name="course_member"),
+    path("courses/<slug:course>/copy/<int:tournament_id>/", courses.copy, name="course_copy"),
+]
