@@ -40,7 +40,7 @@ def say(text: object) -> None:
 
 
 def heard(child: Fork) -> str:
-    """Return what a child says next, or "" at its end: what libraries write about forks, as gRPC does, is passed over."""
+    """Return what a child says next, "" at its end; what libraries write, as gRPC does about forks, is passed over."""
     while line := child.stdout.readline():
         if line.startswith(SAID):
             return line.removeprefix(SAID).rstrip("\n")
