@@ -32,7 +32,7 @@ from duel_runner.rules import RULES_MISSING_CODE, rules
 AnyPlayed = TypeVar("AnyPlayed", Duel, Validation, Evaluation, Sitting, Drill)
 Rest = ParamSpec("Rest")
 UNMAKEABLE_CODE = "environment_unmakeable"
-NO_RULES = Unavailability("Its rules are not there: has this worker the same ENVIRONMENTS_DIR as the site?")
+NO_RULES = Unavailability("Its rules are not there.", hint="Give it the same ENVIRONMENTS_DIR as the site.")
 
 _known: dict[str, Unavailability | None] = {}
 """By spec id: what does not change in the life of a worker, namely that a trial succeeded or a package is missing."""

@@ -48,8 +48,8 @@ def duel_hold(
     alarm_raise(
         key=failing_key(environment),
         message=f"{environment} failed at duel {duel.pk}, {duel}{one}. {why or error}{last} The duel is on hold: "
-        "no player is blamed, and it is not void. Fix the environment, run `sync_environments` and restart the "
-        f"workers, or requeue or cancel the duel. Duels on hold there: {_held(environment).count()}.",
+        "no player is blamed, and it is not void. Fix the environment and run `sync_environments`, or "
+        f"requeue or cancel the duel. Duels on hold there: {_held(environment).count()}.",
         address=page("duel", duel.pk),
     )
 
