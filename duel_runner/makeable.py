@@ -55,7 +55,7 @@ def if_makeable(
             # First, because it raises its own fault for rules that no longer exist.
             rules(job)
         except PlatformFault:
-            if waiting is None and job.environment_version != environment.spec_id:
+            if waiting is None and job.environment_version not in environment.rules_ids:
                 raise
         trouble = trouble_here(job.environment_version)
         if trouble is None:

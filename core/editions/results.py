@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from django.db.models import F, Q, QuerySet
 
+from arena_kit.environment.spec import BARE
 from arena_kit.ranking.rating import Seating
 from arena_kit.ranking.standings import DuelResult, Entry, duel_results
 from core.models import Environment, LedgerEntry, Tournament
@@ -51,14 +52,18 @@ def rated(environment: Environment, *, at: datetime | None = None) -> QuerySet[L
     """
     rows = LedgerEntry.objects.filter(duel__tournament__environment=environment)
     if at is None:
-        return rows.filter(COUNTED, duel__environment_version=environment.spec_id)
+        return rows.filter(COUNTED, duel__environment_version__in=environment.rules_ids)
     shown = Q(duel__tournament__is_rated=True, duel__tournament__results="PUBLIC")
     rows = rows.filter(shown & (Q(duel__void__isnull=True) | Q(duel__void__created_at__gt=at)), created_at__lte=at)
-    known = [environment.spec_id]
-    if environment.version > 1:
-        known = list(rows.order_by().values_list("duel__environment_version", flat=True).distinct())
-    newest = max(known, key=lambda rules: int(rules.rpartition("-v")[2]), default="")
-    return rows.filter(duel__environment_version=newest)
+    if environment.version == 1:
+        return rows.filter(duel__environment_version__in=environment.rules_ids)
+    known = rows.order_by().values_list("duel__environment_version", flat=True).distinct()
+    newest = max((rules.removesuffix(BARE) for rules in known), key=_version, default="")
+    return rows.filter(duel__environment_version__in=[newest, newest + BARE])
+
+
+def _version(rules: str) -> int:
+    return int(rules.rpartition("-v")[2])
 
 
 def until(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:

@@ -12,7 +12,6 @@ from datetime import timedelta
 from django.conf import settings
 from django.db.models import QuerySet
 
-from arena_kit.environment.spec import BARE
 from arena_kit.referee.faults import ENVIRONMENT_FAILED
 from core.jobs.lifecycle import job_hold, jobs_go_on
 from core.jobs.selectors import attempts_of
@@ -69,7 +68,7 @@ def duel_hold_instead(job: Job, *, code: str, error: str, log: str) -> bool:
 
 def duels_try_again(*, environment: Environment) -> None:
     """End the hold of an environment's duels after it was synced, except those of rules that it no longer has."""
-    jobs_go_on(_held(environment).filter(environment_version__in=[environment.spec_id, environment.spec_id + BARE]))
+    jobs_go_on(_held(environment).filter(environment_version__in=environment.rules_ids))
     if not _held(environment).exists():
         alarm_settle(key=failing_key(environment))
 

@@ -60,7 +60,7 @@ def rated_duels(environment: Environment) -> QuerySet[Duel]:
         tournament__results=Audience.PUBLIC,
         state=JobState.SUCCEEDED,
         void__isnull=True,
-        environment_version=environment.spec_id,
+        environment_version__in=environment.rules_ids,
     )
 
 

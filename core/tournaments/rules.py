@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from django.db.models import F, OuterRef, Subquery
 
+from arena_kit.environment.spec import BARE
 from core.models import Duel, Environment, Tournament
 
 
 def rules_of(tournament: Tournament) -> str:
-    """Return the id of the rules that a tournament is played by; those of today before its first duel."""
+    """Return the id of the rules that a tournament is played by, with openings or without; at first those of today."""
     found = tournament.duels.order_by("number").values_list("environment_version", flat=True).first()
-    return found or tournament.environment.spec_id
+    return (found or tournament.environment.spec_id).removesuffix(BARE)
 
 
 def first_edition(environment: Environment) -> int:
@@ -22,5 +23,5 @@ def first_edition(environment: Environment) -> int:
         rules=Subquery(duels.values("environment_version")[:1])
     )
     # Newest first, so that the cost does not grow with the history.
-    before = editions.exclude(rules=None).exclude(rules=environment.spec_id).order_by(F("edition").desc())
+    before = editions.exclude(rules=None).exclude(rules__in=environment.rules_ids).order_by(F("edition").desc())
     return (before.values_list("edition", flat=True).first() or 0) + 1
