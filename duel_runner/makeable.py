@@ -11,10 +11,12 @@ from functools import partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from arena_kit.environment.availability import Unavailability, trouble_of
+from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
 from core.duels.pausing import duel_pause, paused_because
 from core.environments.availability import (
+    PAUSE,
     duel_delay,
     job_fail_unavailable,
     unmakeable_note,
@@ -23,12 +25,14 @@ from core.environments.availability import (
 )
 from core.jobs.claims import leave_out
 from core.jobs.lease import Lease
+from core.jobs.lifecycle import job_delay
 from core.models import Drill, Duel, Environment, Evaluation, Job, Sitting, Validation
-from duel_runner.rules import rules
+from duel_runner.rules import RULES_MISSING_CODE, rules
 
 AnyPlayed = TypeVar("AnyPlayed", Duel, Validation, Evaluation, Sitting, Drill)
 Rest = ParamSpec("Rest")
 UNMAKEABLE_CODE = "environment_unmakeable"
+NO_RULES = Unavailability("Its rules are not there.", hint="Give it the same ENVIRONMENTS_DIR as the site.")
 
 _known: dict[str, Unavailability | None] = {}
 """By spec id: what does not change in the life of a worker, namely that a trial succeeded or a package is missing."""
@@ -49,13 +53,11 @@ def if_makeable(
         waiting = played if isinstance(played, Duel) and not environment.is_available else None
         try:
             # First, because it raises its own fault for rules that no longer exist.
-            spec = rules(job)
+            rules(job)
         except PlatformFault:
-            if waiting is None:
+            if waiting is None and job.environment_version not in environment.rules_ids:
                 raise
-            duel_delay(duel=waiting, environment=environment, log=lease.text)
-            return
-        trouble = trouble_here(spec.id)
+        trouble = trouble_here(job.environment_version)
         if trouble is None:
             action(job, lease, *arguments, **named)
             return
@@ -66,7 +68,11 @@ def if_makeable(
             job_fail_unavailable(job=job, environment=environment, log=lease.text)
             return
         unmakeable_note(environment=environment, trouble=trouble)
-        leave_out(environment.pk, while_true=partial(_is_unmakeable, environment.pk, spec.id))
+        leave_out(environment.pk, while_true=partial(_is_unmakeable, environment.pk, job.environment_version))
+        if trouble is NO_RULES:
+            # Rules of today are only late, so this was no attempt.
+            job_delay(job=played, span=PAUSE, code=RULES_MISSING_CODE, error=trouble.because, log=lease.text)
+            return
         raise PlatformFault(f"The worker could not load {environment}.", code=UNMAKEABLE_CODE)
 
     return guarded
@@ -76,7 +82,10 @@ def trouble_here(spec_id: str) -> Unavailability | None:
     """Return why this worker cannot make an environment; None when it can."""
     if spec_id in _known:
         return _known[spec_id]
-    trouble = trouble_of(get_spec(spec_id))
+    try:
+        trouble = trouble_of(get_spec(spec_id))
+    except UnknownEnvironment:
+        return NO_RULES
     if trouble is None or trouble.is_missing:
         _known[spec_id] = trouble
     return trouble

@@ -14,6 +14,9 @@ from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee.deciding import Decided
 from core.models import Branch, Drill, Environment, Evaluation, PlayedJob
 
+RULES_MISSING_CODE = "rules_missing"
+"""The code of the platform fault that the rules of a job are not found."""
+
 
 def rules(job: PlayedJob | Evaluation | Drill) -> EnvironmentSpec:
     """Return the rules in the version that the job was created for, so no edition mixes two. Raises PlatformFault."""
@@ -22,7 +25,7 @@ def rules(job: PlayedJob | Evaluation | Drill) -> EnvironmentSpec:
     except UnknownEnvironment:
         raise PlatformFault(
             f"The rules of this {job.KIND}, {job.environment_version}, are no longer in this arena's code.",
-            code="rules_missing",
+            code=RULES_MISSING_CODE,
         ) from None
 
 

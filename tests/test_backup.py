@@ -134,12 +134,15 @@ def test_environments_of_organisers_come_back_too(tmp_path: Path, settings: Sett
     (folder / "nim" / "__pycache__" / "rules.pyc").write_bytes(b"made by Python")
     (folder / "nim" / "secret").symlink_to("/etc/passwd")
     (folder / "lake.yml").write_text("slug: lake")
+    (folder / "earlier" / "lake-v1").mkdir(parents=True)
+    (folder / "earlier" / "lake-v1" / "lake.yml").write_text("slug: lake")
     path = tmp_path / "arena.tar"
     run("backup", path)
     with reading(path) as backup:
-        assert set(backup.files(ENVIRONMENTS)) == {"lake.yml", "nim/info.yml"}
+        assert set(backup.files(ENVIRONMENTS)) == {"lake.yml", "nim/info.yml", "earlier/lake-v1/lake.yml"}
     start_anew()
     shutil.rmtree(folder / "nim")
+    shutil.rmtree(folder / "earlier")
     (folder / "lake.yml").write_text("slug: another")
 
     with pytest.raises(CommandError, match="environments has another file as lake.yml. Use --replace"):
@@ -148,6 +151,7 @@ def test_environments_of_organisers_come_back_too(tmp_path: Path, settings: Sett
     run("restore", path, "--replace")
     assert (folder / "nim" / "info.yml").read_text() == "slug: nim"
     assert (folder / "lake.yml").read_text() == "slug: lake"
+    assert (folder / "earlier" / "lake-v1" / "lake.yml").read_text() == "slug: lake"
 
 
 @pytest.mark.nightly

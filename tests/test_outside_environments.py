@@ -163,3 +163,35 @@ def test_a_valid_action_that_crashes_its_environment_saves_no_loser_and_the_edit
     assert (duel.state, duel.player_1_errors, duel.player_2_errors) == (JobState.SUCCEEDED, 0, 0)
     assert Tournament.objects.get().state == TournamentState.FINISHED
     assert not Alarm.objects.filter(key="environment-nim-fails", settled_at=None).exists()
+
+
+@pytest.mark.parametrize("slug", ["nim"])
+def test_new_rules_are_played_without_a_restart_and_old_matches_are_drawn_and_checked(
+    folders: Path, settings: Any, tmp_path: Path, client: Client, slug: str
+) -> None:
+    settings.SANDBOX, settings.DEBUG, settings.DATA_DIR, settings.ENVIRONMENTS_DIR = "process", True, tmp_path, folders
+    environment = synced(slug)
+    upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
+    deliver_messages()
+    old = Duel.objects.get()
+    info, code = folders / slug / "info.yml", folders / slug / "environment.py"
+    info.write_text(info.read_text().replace("version: 1", "version: 2").replace("max_steps: 10", "max_steps: 12"))
+    code.write_text(code.read_text().replace("_stones = 10", "_stones = 12"))
+    said = io.StringIO()
+
+    call_command("sync_environments", stdout=said)
+    deliver_messages()
+
+    changed = "the rules have changed: 2 versions are validated again, nim-v1 is kept for its 4 matches"
+    assert any(line.startswith(f"nim-v2: {changed}") for line in said.getvalue().splitlines()), said.getvalue()
+    again = Validation.objects.filter(environment_version="nim-v2")
+    assert [(row.state, row.attempt) for row in again] == [(JobState.SUCCEEDED, 1)] * 2
+    new = Duel.objects.exclude(pk=old.pk).get()
+    assert (new.state, new.environment_version) == (JobState.SUCCEEDED, "nim-v2")
+    for duel, stones in ((old, 10), (new, 12)):
+        assert client.get(f"/duels/{duel.pk}/matches/1/").status_code == 200
+        frames = client.get(f"/duels/{duel.pk}/matches/1/frames.json").json()["frames"]
+        assert frames[0]["text"] == f"{stones} stones are left."
+        verdict, report = recheck(duel)
+        assert verdict == 0, report

@@ -1,6 +1,6 @@
 """Finds every environment of this arena: games by the `info.yml` beside their rules, those of Gymnasium by the files in
-`gymnasium/`, and organisers' own in the folders given to `use_folder`. The files are read on first use. Files that
-are in no folder come from the function given to `use_files`.
+`gymnasium/`, and organisers' own in the folders given to `use_folder`. The files are read on first use, and again after
+each `sync_environments`. Files that are in no folder come from the function given to `use_files`.
 
 A folder with code of an organiser is tried in a limited process first: one that does not pass is left out."""
 
@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from arena_kit.environment.info import (
@@ -23,10 +23,11 @@ from arena_kit.environment.info import (
     read_info,
     read_text,
 )
+from arena_kit.environment.outside.copies import announced_at, copy_file
 from arena_kit.environment.outside.fitting import check_fit
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.outside.reading import BadFile, read_yaml
-from arena_kit.environment.outside.trial import TrialResult, frozen_facts, verdicts
+from arena_kit.environment.outside.trial import TrialResult, frozen_facts, verdict_on, verdicts
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.spec import BARE, EnvironmentSpec
 
@@ -55,21 +56,37 @@ _sources: list[Callable[[str], str]] = []
 """Functions that return the text of a file that is in no folder, by the slug of its environment; "" for none."""
 _own: list[str] = []
 """The slugs found in organisers' folders when `all_specs` last read them."""
+Announced = tuple[tuple[Path, int], ...]
+"""Organisers' folders, with the times at which they were announced last."""
 
 
-@cache
 def all_specs() -> tuple[EnvironmentSpec, ...]:
     """Return all specs, ordered by slug; organisers' environments that cannot be used are left out.
 
     Raises BadInfo for a shipped file that cannot be read.
     """
+    return _read(_announced())
+
+
+def _announced() -> Announced:
+    return tuple((folder, announced_at(folder)) for folder in _own_folders)
+
+
+def forget() -> None:
+    """Read all files again when they are next needed."""
+    _read.cache_clear()
+    _copied.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def _read(announced: Announced) -> tuple[EnvironmentSpec, ...]:
     specs = [spec for folder in (FOLDER, GYMNASIUM_FOLDER) for spec in read_folder(folder)]
     for name, count in Counter(name for spec in specs for name in {spec.slug, spec.public_id}).items():
         if count > 1:
             raise BadInfo(f"Two environments are called {name!r}.")
     left_out: list[LeftOut] = []
     own: set[str] = set()
-    for own_folder in _own_folders:
+    for own_folder, at in announced:
         for path, found in read_own(own_folder).items():
             taken = {name: other for other in specs for name in (other.slug, other.public_id)}
             if isinstance(found, LeftOut):
@@ -81,7 +98,7 @@ def all_specs() -> tuple[EnvironmentSpec, ...]:
                 # The slug belongs to the other one, whose row must stay as it is.
                 left_out.append(LeftOut(path, because, is_taken=not _is_copy(path, taken[name])))
             else:
-                specs.append(found)
+                specs.append(_outside(found, at))
                 own.add(found.slug)
     _left_out[:], _own[:] = left_out, sorted(own)
     return tuple(sorted(specs, key=lambda spec: spec.slug))
@@ -151,8 +168,9 @@ def _tried(path: Path, verdict: TrialResult, store: Path | None) -> EnvironmentS
     return _outside(spec)
 
 
-def _outside(spec: EnvironmentSpec) -> EnvironmentSpec:
-    return replace(spec, is_outside=True, earlier=tuple(replace(one, is_outside=True) for one in spec.earlier))
+def _outside(spec: EnvironmentSpec, at: int = 0) -> EnvironmentSpec:
+    earlier = tuple(replace(one, is_outside=True, announced_at=at) for one in spec.earlier)
+    return replace(spec, is_outside=True, announced_at=at, earlier=earlier)
 
 
 def _refused(path: Path, because: str) -> LeftOut:
@@ -198,7 +216,6 @@ def use_folder(folder: Path, store: Path | None = None) -> None:
         _stores[folder] = store
     if folder not in _own_folders:
         _own_folders.append(folder)
-        all_specs.cache_clear()
 
 
 def use_chosen(folder: Path) -> None:
@@ -255,13 +272,14 @@ def try_again() -> None:
     """Try every folder with code once more, also those whose verdict is known."""
     for folder in _own_folders:
         read_own(folder, again=True)
-    all_specs.cache_clear()
+    forget()
 
 
 def get_spec(name: str) -> EnvironmentSpec:
     """Return the spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
 
-    The id may be that of an earlier version of the rules, and end with BARE. Raises UnknownEnvironment.
+    The id may be that of an earlier version of the rules, in the file or in a copy, and end with BARE. Raises
+    UnknownEnvironment.
     """
     for spec in all_specs():
         if name in (spec.slug, spec.id, spec.public_id):
@@ -269,6 +287,9 @@ def get_spec(name: str) -> EnvironmentSpec:
     for earlier in (one for spec in all_specs() for one in spec.earlier):
         if name == earlier.id:
             return earlier
+    copied = _copied(name, _announced())
+    if copied is not None:
+        return copied
     kept = _read_kept(kept_text(name))
     if kept is not None and name in (kept.slug, kept.id):
         return kept
@@ -280,6 +301,20 @@ def get_spec(name: str) -> EnvironmentSpec:
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
     raise UnknownEnvironment(f"There is no environment {name!r}. The environments are: {known}.{missed}")
+
+
+@lru_cache(maxsize=512)
+def _copied(name: str, announced: Announced) -> EnvironmentSpec | None:
+    """Return the spec of the copy of an organiser's rules that was kept under an id; None without one that works."""
+    for folder, _ in announced:
+        path = copy_file(folder, name)
+        found = None if path is None else _readable(path)
+        if path is not None and isinstance(found, EnvironmentSpec) and _has_code(found):
+            store = _stores.get(folder)
+            found = _tried(path, verdict_on(path, store), store)
+        if isinstance(found, EnvironmentSpec) and found.id == name:
+            return _outside(found)
+    return None
 
 
 def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
@@ -300,6 +335,8 @@ def info_path(spec: EnvironmentSpec) -> Path:
             info = read_info(path)
             if spec.rules_id in {one.id for one in (info, *info.earlier)}:
                 return path
+    if (copied := _copied(spec.rules_id, _announced())) is not None:
+        return copied.file
     raise UnknownEnvironment(f"The file of {spec.id} is no longer there.")
 
 

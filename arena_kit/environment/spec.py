@@ -184,6 +184,8 @@ class EnvironmentSpec:
     """The file that describes it, set by the registry; an organiser's pictures are in `static/` beside it."""
     is_outside: bool = field(default=False, compare=False)
     """Whether it is described in a folder of an organiser."""
+    announced_at: int = field(default=0, compare=False)
+    """When `sync_environments` last announced the folder of an organiser that holds it, in nanoseconds."""
     kept_text: str = field(default="", compare=False)
     """The text that describes it, where no file does: a submission has added it."""
     keeps_twins: bool = field(default=False, compare=False)

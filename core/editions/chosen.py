@@ -34,12 +34,13 @@ from core.models import (
 )
 from core.tournaments.fields import active_field
 from core.tournaments.newcomers import newcomers, unplayed
+from core.tournaments.rules import rules_of
 from core.tournaments.services import chosen_create, participants_add
 
 
 def start(environment: Environment, number: int, submissions: Sequence[Submission]) -> Tournament:
     """Create edition `number` and its first duels. Raises EditionTaken."""
-    new, size = unplayed(submissions), edition_sizes(len(submissions))
+    new, size = unplayed(environment, submissions), edition_sizes(len(submissions))
     # A duel of two new versions counts for both.
     of_both = (len(new) - 1) / (len(submissions) - 1) / 2 if new else 0
     planned = math.ceil(len(new) * size.new_duels * (1 - of_both)) + size.other_duels
@@ -75,10 +76,8 @@ def _duels_choose(edition: Tournament, playing: Sequence[Submission] | None) -> 
     if len(open_) >= wanted:
         return True
     environment = edition.environment
-    versions = edition.duels.order_by("number").values_list("environment_version", flat=True)
     # An edition is played by one version of the rules.
-    is_on = versions.first() in (None, environment.spec_id)
-    field = _field(edition, playing) if is_on else {}
+    field = _field(edition, playing) if rules_of(edition) == environment.spec_id else {}
     pairings = (
         chosen_pairs(edition, list(field.values()), newcomers(edition), open_, wanted=2 * wanted) if field else []
     )
@@ -94,7 +93,7 @@ def _field(edition: Tournament, playing: Sequence[Submission] | None) -> dict[in
     """Return the submissions that can meet: those that wait for their first edition wait for its end."""
     rows = active_field(edition.environment).playing if playing is None else playing
     here = dict(edition.participants.values_list("submission", "withdrawn_at"))
-    waiting = {row.pk for row in unplayed([row for row in rows if row.pk not in here])}
+    waiting = {row.pk for row in unplayed(edition.environment, [row for row in rows if row.pk not in here])}
     return {row.pk: row for row in rows if row.pk not in waiting and here.get(row.pk) is None}
 
 

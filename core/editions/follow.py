@@ -86,13 +86,15 @@ def outdated_ladders(environment: Environment) -> list[Tournament]:
 
 
 def _follow(environment: Environment, sums: LedgerSums, version: int) -> None:
+    # Its rules may have changed since it was read, and results by other rules count in tables alone.
+    environment.refresh_from_db(fields=["version"])
     changes = LedgerChange.objects.filter(environment=environment, version__gt=sums.version, version__lte=version)
     others: Changes = [(row.kind, row.tournament_id) for row in changes.exclude(kind=Kind.RESULT)]
     new = list(played(between(environment, sums.version, version)))
     keys = {row.tournament for row in new} | {key for _, key in others if key}
     tournaments = {row.pk: row for row in _concerned(environment, keys, others)}
     shown = {key for key, row in tournaments.items() if row.counts_for_ratings}
-    fresh = [row for row in new if row.tournament in shown]
+    fresh = [row for row in new if row.tournament in shown and row.rules in environment.rules_ids]
     kinds = {kind for kind, key in others if key is None or key in shown}
     is_anew = any(kind == Kind.RECOMPUTE for kind, _ in others)
     struck = struck_in(None if is_anew else {key for kind, key in others if kind == Kind.STRIKE and key}, environment)

@@ -35,6 +35,7 @@ from core.models import (
 from core.ratings.services import ratings_note
 from core.tournaments.fields import active_field
 from core.tournaments.ladders import ladder_field_save
+from core.tournaments.rules import rules_of
 from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
 
 FEWEST = 2
@@ -97,8 +98,7 @@ def ladder_step(tournament: Tournament, *, now: datetime) -> None:
 def _is_on(tournament: Tournament) -> bool:
     """Return whether the environment still plays a ladder by the same rules; after a change another one begins."""
     environment = tournament.environment
-    versions = tournament.duels.order_by("-number").values_list("environment_version", flat=True)
-    return environment.play == Play.LADDER and versions.first() in (None, environment.spec_id)
+    return environment.play == Play.LADDER and rules_of(tournament) == environment.spec_id
 
 
 def table_follow(tournament: Tournament, *, is_fitted: bool, now: datetime) -> None:

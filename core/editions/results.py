@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from django.db.models import F, Q, QuerySet
 
+from arena_kit.environment.spec import BARE
 from arena_kit.ranking.rating import Seating
 from arena_kit.ranking.standings import DuelResult, Entry, duel_results
 from core.models import Environment, LedgerEntry, Tournament
@@ -17,7 +18,8 @@ from core.ratings.pairs import COUNTED
 
 COLUMNS = ("duel_id", "submission_id", "opponent_id", "wins", "draws", "opponent_errors", "score")
 _VERSION = "duel__ledger_change__version"
-_MORE = ("seat", "losses", "errors", "duel__player_1", "duel__tournament", "created_at", _VERSION)
+_RULES = "duel__environment_version"
+_MORE = ("seat", "losses", "errors", "duel__player_1", "duel__tournament", "created_at", _VERSION, _RULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class LedgerDuel:
     """A duel of the ledger. seatings: one per submission in the first seat. at: when its result came in.
 
     version: of the ledger when its result came in; 0 for entries without one, see `core.ratings.ledger.ledger_adopt`.
+    rules: the id of those that it was played by.
     """
 
     result: DuelResult
@@ -33,6 +36,7 @@ class LedgerDuel:
     tournament: int
     at: datetime
     version: int
+    rules: str
 
 
 def counted(tournament: Tournament) -> QuerySet[LedgerEntry]:
@@ -41,16 +45,25 @@ def counted(tournament: Tournament) -> QuerySet[LedgerEntry]:
 
 
 def rated(environment: Environment, *, at: datetime | None = None) -> QuerySet[LedgerEntry]:
-    """The entries that count for ratings: of rated tournaments with public results.
+    """The entries that count for ratings: of rated tournaments with public results, by today's rules.
 
     Withheld results would be revealed by ratings; once released they count as if they always had. at: the entries as
-    of that moment, without later strikes; which tournaments count is decided as of today.
+    of that moment, by the rules of that time, without later strikes; which tournaments count is decided as of today.
     """
     rows = LedgerEntry.objects.filter(duel__tournament__environment=environment)
     if at is None:
-        return rows.filter(COUNTED)
+        return rows.filter(COUNTED, duel__environment_version__in=environment.rules_ids)
     shown = Q(duel__tournament__is_rated=True, duel__tournament__results="PUBLIC")
-    return rows.filter(shown & (Q(duel__void__isnull=True) | Q(duel__void__created_at__gt=at)), created_at__lte=at)
+    rows = rows.filter(shown & (Q(duel__void__isnull=True) | Q(duel__void__created_at__gt=at)), created_at__lte=at)
+    if environment.version == 1:
+        return rows.filter(duel__environment_version__in=environment.rules_ids)
+    known = rows.order_by().values_list("duel__environment_version", flat=True).distinct()
+    newest = max((rules.removesuffix(BARE) for rules in known), key=_version, default="")
+    return rows.filter(duel__environment_version__in=[newest, newest + BARE])
+
+
+def _version(rules: str) -> int:
+    return int(rules.rpartition("-v")[2])
 
 
 def until(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:
@@ -109,6 +122,6 @@ def _played(rows: list[tuple[object, ...]]) -> LedgerDuel:
             wins = entry.wins + entry.opponent_errors
             lost = losses + errors  # type: ignore[operator]  # numbers
             seatings.append((entry.duel, entry.submission, entry.opponent, wins, entry.draws, lost))
-    player_1, tournament, at, version = rows[0][size + 3 :]
+    player_1, tournament, at, version, rules = rows[0][size + 3 :]
     (result,) = duel_results(found)
-    return LedgerDuel(result, tuple(seatings), player_1, tournament, at, version or 0)  # type: ignore[arg-type]  # columns of its duel
+    return LedgerDuel(result, tuple(seatings), player_1, tournament, at, version or 0, rules)  # type: ignore[arg-type]  # columns of its duel

@@ -75,7 +75,8 @@ def is_waiting(environment: Environment, fresh: Sequence[Submission], *, now: da
     long.
     """
     since = now - PENDING_WAIT
-    if Validation.objects.filter(submission__in=fresh, state=JobState.SUCCEEDED, ended_at__lt=since).exists():
+    ready = Validation.objects.filter(submission__in=fresh, state=JobState.SUCCEEDED, ended_at__lt=since)
+    if ready.filter(environment_version=environment.spec_id).exists():
         return False
     return any(
         model._default_manager.filter(

@@ -34,6 +34,7 @@ from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.services import moment_notify, ratings_failed
 from core.tournaments.newcomers import unplayed
+from core.tournaments.rules import first_edition, rules_of
 from core.tournaments.selectors import next_edition
 from core.tournaments.services import EditionTaken, asked_key, tournament_create, tournament_finish
 
@@ -103,7 +104,9 @@ def finish(tournament: Tournament) -> None:
 def ratings_at_end(tournament: Tournament) -> None:
     """Fit the ratings of an environment at the end of a tournament, and store them with it."""
     with ratings_may_fail(tournament.environment):
-        fits.ratings_refresh(tournament.environment, ended=tournament)
+        # The ratings of earlier rules were kept with it when the rules changed.
+        is_of_today = rules_of(tournament) == tournament.environment.spec_id
+        fits.ratings_refresh(tournament.environment, ended=tournament if is_of_today else None)
         alarm_settle(key=_alarm_key(tournament.environment))
 
 
@@ -142,17 +145,21 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     """
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
     number, last = next_edition(environment), last_edition(environment)
+    if last is not None and last.edition < first_edition(environment):
+        # The rules have changed since.
+        last = None
     if environment.play != Play.EDITIONS:
         return ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
     submissions = participants_due(environment)
     if len(submissions) > environment.all_pairs_up_to:
-        return _start_chosen_if_due(environment, number, submissions, now=now)
+        return _start_chosen_if_due(environment, number, submissions, last, now=now)
     # The participants of a ladder, and of a chosen edition, are not all that could have played.
     classic = last if last is not None and not last.is_ranked_by_rating else None
     before = set(classic.participants.values_list("submission_id", flat=True)) if classic else set()
     fresh = [submission for submission in submissions if submission.pk not in before]
     missing = before - {submission.pk for submission in submissions}
-    is_changed = Submission.objects.filter(pk__in=missing, agent__is_resting=False).exists() or unplayed(fresh)
+    is_changed = Submission.objects.filter(pk__in=missing, agent__is_resting=False).exists()
+    is_changed = is_changed or bool(unplayed(environment, fresh))
     if environment.closed_because or len(submissions) < 2 or not (classic is None or is_changed):
         return None
     if are_built_again(missing, fresh) or is_waiting(environment, fresh, now=now):
@@ -164,10 +171,18 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
 
 
 def _start_chosen_if_due(
-    environment: Environment, number: int, submissions: Sequence[Submission], *, now: datetime
+    environment: Environment,
+    number: int,
+    submissions: Sequence[Submission],
+    last: Tournament | None,
+    *,
+    now: datetime,
 ) -> Tournament | None:
-    """Start an edition of chosen pairs if some version has not played yet, and was in none just cancelled."""
-    fresh, last = unplayed(submissions), last_edition(environment)
+    """Start an edition of chosen pairs if some version has not played yet, and was in none just cancelled.
+
+    last: the last edition by today's rules.
+    """
+    fresh = unplayed(environment, submissions)
     is_cancelled = last is not None and last.state == TournamentState.CANCELLED
     before = set(last.participants.values_list("submission_id", flat=True)) if last and is_cancelled else set()
     if environment.closed_because or len(submissions) < 2 or before.issuperset(row.pk for row in fresh):

@@ -32,7 +32,7 @@ from core.notices.alarms import alarm_raise, alarm_settle
 LEFT_OUT_ALARM = "environments-left-out"
 RETIRED = "Its code is no longer part of this arena."
 PAUSE = timedelta(minutes=5)
-"""How long a duel of an environment that is not available is delayed before a worker looks again."""
+"""How long a job whose environment is not available is delayed before a worker looks again."""
 DEFAULT_PICTURE = "environments/gymnasium/gymnasium.svg"
 """The picture of an environment whose own picture is not among the static files of the site."""
 

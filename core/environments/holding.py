@@ -12,7 +12,6 @@ from datetime import timedelta
 from django.conf import settings
 from django.db.models import QuerySet
 
-from arena_kit.environment.spec import BARE
 from arena_kit.referee.faults import ENVIRONMENT_FAILED
 from core.jobs.lifecycle import job_hold, jobs_go_on
 from core.jobs.selectors import attempts_of
@@ -48,8 +47,8 @@ def duel_hold(
     alarm_raise(
         key=failing_key(environment),
         message=f"{environment} failed at duel {duel.pk}, {duel}{one}. {why or error}{last} The duel is on hold: "
-        "no player is blamed, and it is not void. Fix the environment, run `sync_environments` and restart the "
-        f"workers, or requeue or cancel the duel. Duels on hold there: {_held(environment).count()}.",
+        "no player is blamed, and it is not void. Fix the environment and run `sync_environments`, or "
+        f"requeue or cancel the duel. Duels on hold there: {_held(environment).count()}.",
         address=page("duel", duel.pk),
     )
 
@@ -69,7 +68,7 @@ def duel_hold_instead(job: Job, *, code: str, error: str, log: str) -> bool:
 
 def duels_try_again(*, environment: Environment) -> None:
     """End the hold of an environment's duels after it was synced, except those of rules that it no longer has."""
-    jobs_go_on(_held(environment).filter(environment_version__in=[environment.spec_id, environment.spec_id + BARE]))
+    jobs_go_on(_held(environment).filter(environment_version__in=environment.rules_ids))
     if not _held(environment).exists():
         alarm_settle(key=failing_key(environment))
 

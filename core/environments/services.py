@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -11,6 +12,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.kits import runs_by_id
 from core.duels.pausing import duels_go_on, duels_pause
 from core.environments.availability import RETIRED, picture_of
+from core.environments.renewal import rules_renew
 from core.errors import Refused
 from core.evaluations.seeds import seed_lists_ensure
 from core.evaluations.services import evaluations_renew
@@ -24,11 +26,10 @@ def environment_sync(
     """Create or update the row of a spec; return it and whether it is new. Results are kept.
 
     Match counts, limits and whether it is heavy are set for a new environment or with `reset_limits`; otherwise the
-    organiser's values stay. When the rules of a one-seat environment have changed, every agent is evaluated again. One
-    that was closed because its code was removed is active again.
+    organiser's values stay. When the rules have changed, every agent is evaluated again, or with more seats validated
+    again, see `rules_renew`. One that was closed because its code was removed is active again.
     added_file: the text of the spec's file, if a submission added it. takes_players: for a new environment.
     """
-    limits = spec.limits
     rules = {
         "version": spec.version,
         "name": spec.name,
@@ -38,21 +39,7 @@ def environment_sync(
         "env_id": spec.public_id,
         "added_file": added_file,
     }
-    choices = {
-        "matches_per_duel": spec.matches_per_duel,
-        "matches_per_validation": spec.matches_per_validation,
-        "episodes_per_evaluation": spec.episodes_per_evaluation,
-        "is_heavy": spec.heavy,
-        "parallel_matches": spec.parallel_matches,
-        "cpu_count": limits.cpu_count,
-        "memory_limit_bytes": limits.memory_limit_bytes,
-        "gpu_count": limits.gpu_count,
-        "move_seconds": limits.move_seconds,
-        "bank_seconds": limits.bank_seconds,
-        "start_seconds": limits.start_seconds,
-        "duel_seconds": limits.duel_seconds,
-        "validation_seconds": limits.validation_seconds,
-    }
+    choices = choices_of(spec)
     with transaction.atomic():
         before = Environment.objects.select_for_update(no_key=True).filter(slug=spec.slug).first()
         if before is not None and before.unavailable_because == RETIRED:
@@ -67,11 +54,34 @@ def environment_sync(
                 "takes_players": takes_players,
             },
         )
+        has_new_rules = before is not None and before.version != environment.version
         if environment.is_scored:
             seed_lists_ensure(environment=environment)
-            if before is not None and before.version != environment.version:
+            if has_new_rules:
                 evaluations_renew(environment=environment, reason="The rules have changed: it is evaluated again.")
+        elif has_new_rules:
+            rules_renew(environment=environment)
     return environment, is_new
+
+
+def choices_of(spec: EnvironmentSpec) -> dict[str, Any]:
+    """Return what a file says of the columns that organisers set, by their names."""
+    limits = spec.limits
+    return {
+        "matches_per_duel": spec.matches_per_duel,
+        "matches_per_validation": spec.matches_per_validation,
+        "episodes_per_evaluation": spec.episodes_per_evaluation,
+        "is_heavy": spec.heavy,
+        "parallel_matches": spec.parallel_matches,
+        "cpu_count": limits.cpu_count,
+        "memory_limit_bytes": limits.memory_limit_bytes,
+        "gpu_count": limits.gpu_count,
+        "move_seconds": limits.move_seconds,
+        "bank_seconds": limits.bank_seconds,
+        "start_seconds": limits.start_seconds,
+        "duel_seconds": limits.duel_seconds,
+        "validation_seconds": limits.validation_seconds,
+    }
 
 
 def environment_close(*, environment: Environment) -> None:

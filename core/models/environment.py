@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 
-from arena_kit.environment.spec import Limits
+from arena_kit.environment.spec import BARE, Limits
 from core.models.course import Course
 from core.models.limits import finite, positive
 from core.models.quota import QuotaNumbers
@@ -154,6 +154,11 @@ class Environment(QuotaNumbers):
     def runs_scripts(self) -> bool:
         """Return whether it takes scripts and this arena can run them, which a cluster cannot."""
         return self.takes_scripts and settings.SANDBOX != "kubernetes"
+
+    @property
+    def rules_ids(self) -> tuple[str, str]:
+        """Ids of today's rules, with their openings and without."""
+        return self.spec_id, self.spec_id + BARE
 
     @property
     def is_available(self) -> bool:

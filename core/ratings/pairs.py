@@ -11,7 +11,7 @@ from core import models
 from core.models import Audience, Duel, Environment, JobState, Rating
 
 COUNTED = Q(duel__tournament__is_rated=True, duel__tournament__results=Audience.PUBLIC, duel__void__isnull=True)
-"""The condition for entries that count, as in `Tournament.counts_for_ratings`: withheld results are left out."""
+"""The condition for entries that count if they are by today's rules, as in `Tournament.counts_for_ratings`."""
 SIZES = (10, 20, 40)
 """How many agents a matrix may show."""
 LENS_SIZE = 60
@@ -60,6 +60,7 @@ def rated_duels(environment: Environment) -> QuerySet[Duel]:
         tournament__results=Audience.PUBLIC,
         state=JobState.SUCCEEDED,
         void__isnull=True,
+        environment_version__in=environment.rules_ids,
     )
 
 

@@ -157,6 +157,11 @@ def _note(environment: Environment, at: datetime, ratings: Sequence[Rating]) -> 
     return len(points)
 
 
+def ratings_keep(*, tournament: Tournament) -> None:
+    """Store the ratings of a running tournament's participants with them: new rules begin without any."""
+    _keep(tournament, list(Rating.objects.filter(submission__participations__tournament=tournament)))
+
+
 def _keep(tournament: Tournament, ratings: Sequence[Rating]) -> None:
     """Store the ratings at the end of an edition with its participants."""
     values = {row.submission_id: (row.value, row.low, row.high) for row in ratings}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import asdict
 
 from django.db import transaction
 
 from core.duels.blunders import drill_begin
+from core.environments.renewal import validation_begin
 from core.evaluations.services import evaluation_create, evaluation_ensure
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
+from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.locks import agent_lock
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.written import written_once
-from core.models import Agent, Build, JobFault, Submission, SubmissionForm, Validation
+from core.models import Agent, Build, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.rollouts.batches import ranking_begin
 from core.submissions.notices import version_validated
 from core.submissions.promotions import promotion_begin
@@ -81,13 +81,13 @@ def build_succeed(
             publication_begin(submission)
             evaluation_create(submission=submission)
             return
-        validation = Validation.objects.create(
+        # The rules may have changed during the build.
+        environment.refresh_from_db(fields=["version"])
+        validation_begin(
             submission=submission,
-            environment_version=environment.spec_id,
-            seed=secrets.randbelow(2**31),
-            match_count=MATCHES if submission.trial_opponent_id else environment.matches_per_validation,
+            environment=environment,
+            match_count=MATCHES if submission.trial_opponent_id else 0,
         )
-        job_enqueue(job=validation)
 
 
 @written_once
@@ -109,9 +109,16 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
             return
         drill_begin(submission=submission)
         promotion = promotion_begin(agent=agent, submission=submission)
-        version_validated(submission, promotion)
+        if not _was_validated(validation):
+            version_validated(submission, promotion)
         _quarantine_end(submission)
         task_request("tournament", TOURNAMENT_TASK, agent.environment_id)
+
+
+def _was_validated(validation: Validation) -> bool:
+    """Return whether a version was validated by earlier rules, so that its owner need not hear of it again."""
+    before = validation.submission.validations.filter(state=JobState.SUCCEEDED)
+    return before.exclude(environment_version=validation.environment_version).exists()
 
 
 def _quarantine_end(submission: Submission) -> None:

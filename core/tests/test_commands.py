@@ -133,6 +133,43 @@ def test_a_missing_folder_of_an_environment_with_agents_rings_and_its_duels_wait
 @pytest.mark.django_db
 @pytest.mark.usefixtures("nothing_is_tried")
 @pytest.mark.slow
+def test_sync_environments_shows_settings_that_differ_from_the_file_and_keeps_them() -> None:
+    spec = get_spec("quarto")
+    quarto, _ = environment_sync(spec=spec)
+    environment_retire(environment=quarto)
+    assert f"{spec.id}: active again" in run("sync_environments").splitlines()
+    Environment.objects.filter(slug="quarto").update(matches_per_duel=20)
+
+    differs = f"{spec.id}: matches per duel: 20 here, {spec.matches_per_duel} in info.yml; `--reset-limits` applies it"
+    assert differs in run("sync_environments").splitlines()
+    assert Environment.objects.get(slug="quarto").matches_per_duel == 20
+    assert f"{spec.id}: up to date" in run("sync_environments", "--reset-limits").splitlines()
+    assert Environment.objects.get(slug="quarto").matches_per_duel == spec.matches_per_duel
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("nothing_is_tried")
+@pytest.mark.slow
+def test_sync_environments_says_what_new_rules_of_a_game_and_of_a_task_did() -> None:
+    game, task = (environment_sync(spec=get_spec(slug))[0] for slug in ("quarto", "cart-pole"))
+    people = factories.cast()
+    for environment in (game, task):
+        ready(people, environment, "anna")
+    # Before, the game was played by rules that its file has as earlier, and the task by rules that are gone.
+    Environment.objects.filter(pk=game.pk).update(version=1)
+    Environment.objects.filter(pk=task.pk).update(version=7)
+
+    said = run("sync_environments").splitlines()
+
+    changed = "the rules have changed: 1 version is"
+    assert f"{game.spec_id}: {changed} validated again, quarto-v1 is kept for its 0 matches" in said
+    gone = "cart-pole-v7 is not kept, and its 0 evaluations can be neither drawn nor checked"
+    assert f"{task.spec_id}: {changed} evaluated again, {gone}" in said
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("nothing_is_tried")
+@pytest.mark.slow
 def test_only_environments_whose_code_is_gone_are_retired() -> None:
     with pytest.raises(CommandError, match="quarto is no environment whose code is gone"):
         run("sync_environments", "--retire", "quarto")

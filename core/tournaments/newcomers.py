@@ -1,4 +1,4 @@
-"""Which submissions have not played in an automatic tournament before."""
+"""Which submissions have not played in an automatic tournament by today's rules before."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 from django.db.models import Exists, OuterRef, Q
 
-from core.models import CHOSEN, Participant, Submission, Tournament, TournamentState
+from core.models import CHOSEN, Environment, Participant, Submission, Tournament, TournamentState
+from core.tournaments.rules import first_edition
 
 
-def unplayed(submissions: Sequence[Submission]) -> list[Submission]:
-    """Return the submissions that have yet to play in an automatic tournament.
+def unplayed(environment: Environment, submissions: Sequence[Submission]) -> list[Submission]:
+    """Return the submissions of an environment that have yet to play in an automatic tournament by today's rules.
 
     Editions of chosen pairs that were cancelled, or that a submission was taken out of, do not count.
     """
-    waiting = Submission.objects.filter(~_has_played(OuterRef("pk")), pk__in=[row.pk for row in submissions])
+    played = _has_played(OuterRef("pk"), tournament__edition__gte=first_edition(environment))
+    waiting = Submission.objects.filter(~played, pk__in=[row.pk for row in submissions])
     keys = set(waiting.values_list("pk", flat=True))
     return [row for row in submissions if row.pk in keys]
 
@@ -27,5 +29,6 @@ def _has_played(submission: OuterRef, **before: object) -> Exists:
 
 def newcomers(tournament: Tournament) -> set[int]:
     """Return the submissions for which an automatic tournament is the first one."""
-    earlier = _has_played(OuterRef("submission"), tournament__edition__lt=tournament.edition)
+    first = first_edition(tournament.environment)
+    earlier = _has_played(OuterRef("submission"), tournament__edition__range=(first, tournament.edition - 1))
     return set(tournament.participants.filter(~earlier).values_list("submission", flat=True))

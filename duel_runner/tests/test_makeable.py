@@ -6,6 +6,7 @@ Where the whole site lacks a package it fails at once; where only this worker is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,6 +15,7 @@ from django_q.models import Schedule
 
 from arena_kit.environment import availability
 from arena_kit.environment.protocol import MissingExtra
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from core.environments.availability import availability_note
@@ -249,3 +251,41 @@ def test_what_a_trial_finds_is_the_sentence_without_the_command() -> None:
     trouble = availability.trouble_of(get_spec("cart-pole"))
     assert trouble is not None
     assert (trouble.is_missing, trouble.because) == (True, "CartPole-v1 needs packages that are not installed here.")
+
+
+def test_a_validation_by_rules_that_come_later_is_delayed_and_costs_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EnvironmentSpec, "make", lambda spec: Idle())
+    environment = factories.task()
+    Environment.objects.update(version=9)
+    environment.refresh_from_db()
+    job = waiting_validation(environment)
+
+    for _ in range(6):
+        claims._left_out.clear()
+        Validation.objects.update(not_before=None)
+        assert worker.step("duel") == worker.Performed.DONE
+
+    job.refresh_from_db()
+    assert (job.state, job.attempt, job.error_code) == (JobState.QUEUED, 0, "rules_missing")
+    assert job.not_before is not None
+    alarm = Alarm.objects.get(settled_at=None)
+    assert "ENVIRONMENTS_DIR" in alarm.message
+
+    # This process leaves the environment to others until it has the files, as now.
+    Validation.objects.update(not_before=None)
+    assert claimed("duel") is None
+    newest = replace(get_spec("cart-pole"), version=9)
+    monkeypatch.setattr(makeable, "get_spec", lambda name: newest)
+    Validation.objects.update(not_before=None)
+    claimed_job = claimed("duel")
+    assert isinstance(claimed_job, Validation)
+    assert claimed_job.attempt == 1
+    assert not Alarm.objects.filter(settled_at=None).exists()
+
+
+def test_a_job_by_rules_that_are_gone_for_good_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = waiting_validation(factories.task())
+    Validation.objects.update(environment_version="cart-pole-v0")
+    worker.step("duel")
+    job.refresh_from_db()
+    assert (job.state, job.attempt, job.error_code) == (JobState.QUEUED, 1, "rules_missing")

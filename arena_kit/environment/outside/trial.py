@@ -99,7 +99,7 @@ def try_folder(path: Path) -> TrialResult:
 def folder_digest(folder: Path) -> str:
     """Return a hash over a folder's code, also behind links, and the versions that run it. Raises OSError."""
     hashed = hashlib.sha256(f"{FORMAT} {platform.python_version()} {_versions()} {folder.resolve()}".encode())
-    for path in islice(_files_of(folder), MOST_FILES):
+    for path in islice(files_of(folder), MOST_FILES):
         if not path.is_file():
             continue
         facts = path.stat()
@@ -111,7 +111,7 @@ def folder_digest(folder: Path) -> str:
     return hashed.hexdigest()[:32]
 
 
-def _files_of(folder: Path) -> Iterator[Path]:
+def files_of(folder: Path) -> Iterator[Path]:
     """Yield all that is in a folder, in a fixed order: its own first, then what is behind links to other folders.
 
     Folders are yielded too, so that a caller can bound the work whatever a link leads to; each is opened once.

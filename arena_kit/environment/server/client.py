@@ -148,9 +148,9 @@ class RemoteEnvironment:
         return self._shown
 
 
-_servers: dict[tuple[int, str, str], ServerConnection] = {}
-"""By process, folder and id."""
-_starting: defaultdict[tuple[int, str, str], threading.Lock] = defaultdict(threading.Lock)
+_servers: dict[tuple[int, str, str, int], ServerConnection] = {}
+"""By process, folder, id, and when its code was announced: matches of mended code get a server of their own."""
+_starting: defaultdict[tuple[int, str, str, int], threading.Lock] = defaultdict(threading.Lock)
 """By the same: held while its server starts, which may take a while."""
 
 
@@ -176,13 +176,16 @@ def draw_opening(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
 
 def server_of(spec: EnvironmentSpec) -> ServerConnection:
     """Return the server of an environment, which is started if it does not run. Raises BrokenEnvironment."""
-    key = (os.getpid(), str(spec.folder), spec.rules_id)
+    key = (os.getpid(), str(spec.folder), spec.rules_id, spec.announced_at)
     with _starting[key]:
         server = _servers.get(key)
         if server is None or not server.use():
             if server is not None:
                 server.close()
             server = _servers[key] = ServerConnection(spec)
+            for old in [one for one in _servers if one[:3] == key[:3] and one != key]:
+                if not _servers[old].is_in_use:
+                    _servers.pop(old).close()
         return server
 
 

@@ -61,6 +61,11 @@ class ServerConnection:
         """The process of the server."""
         return self._process.pid
 
+    @property
+    def is_in_use(self) -> bool:
+        """Return whether it holds matches that have not been dropped."""
+        return bool(self._living)
+
     def is_alive(self) -> bool:
         return not self._because and self._process.is_alive()
 

@@ -115,7 +115,7 @@ def test_what_is_wrong_with_an_own_environment_is_a_sentence(
             assert main(["evaluate", "docs", "--environment", "lost", "--environments", str(tmp_path)]) == 2
         assert sentence in capsys.readouterr().err
     finally:
-        registry.all_specs.cache_clear()
+        registry.forget()
 
 
 def test_seeds_below_zero_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,8 +82,8 @@ def outside(folder: Path, monkeypatch: pytest.MonkeyPatch, store: Path | None = 
         with monkeypatch.context() as patch:
             patch.setattr(registry, "_own_folders", [folder])
             patch.setattr(registry, "_stores", {} if store is None else {folder: store})
-            registry.all_specs.cache_clear()
+            registry.forget()
             yield
     finally:
-        registry.all_specs.cache_clear()
+        registry.forget()
         close_servers()

@@ -53,7 +53,7 @@ def own_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         # Given back before the specs are forgotten, so that nothing reads this folder after it.
         with monkeypatch.context() as patch:
             patch.setattr(registry, "_own_folders", [folder])
-            registry.all_specs.cache_clear()
+            registry.forget()
             yield
     finally:
-        registry.all_specs.cache_clear()
+        registry.forget()

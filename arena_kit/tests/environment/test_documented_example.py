@@ -46,6 +46,7 @@ def test_every_key_of_an_info_file_is_explained() -> None:
         "classic",
         "is_outside",
         "from_start",
+        "announced_at",
         "keeps_twins",
     }
     assert {key for key in keys if f"`{key}`" not in table} == set()

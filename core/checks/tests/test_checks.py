@@ -46,7 +46,7 @@ def test_a_file_about_an_environment_that_is_wrong_is_named(
     try:
         with monkeypatch.context() as patch:
             patch.setattr(registry, "_own_folders", [tmp_path])
-            registry.all_specs.cache_clear()
+            registry.forget()
             (message,) = arena_messages()
             # Other commands are not about environments.
             patch.setattr(sys, "argv", ["manage.py", "migrate"])
@@ -54,7 +54,7 @@ def test_a_file_about_an_environment_that_is_wrong_is_named(
             patch.setattr(sys, "argv", ["manage.py", "check"])
             assert arena_messages() == [message]
     finally:
-        registry.all_specs.cache_clear()
+        registry.forget()
     assert (message.id, message.msg.rpartition("/")[2]) == ("arena.W010", "mine.yml: version: this key is missing.")
     # The arena starts without it.
     assert not message.is_serious()

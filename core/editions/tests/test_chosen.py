@@ -333,7 +333,7 @@ def test_an_agent_that_may_play_again_gets_its_duels(environment: Environment) -
     advance(environment, now=LATER)
     agent_disable(agent=new.agent, reason="It copies another one.")
     played_out(environment)
-    assert unplayed([new]) == [new]
+    assert unplayed(new.agent.environment, [new]) == [new]
     new.agent.is_disabled = False
     new.agent.save()
     # Of eight agents all pairs are played.
