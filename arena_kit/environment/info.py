@@ -34,7 +34,7 @@ GYMNASIUM_DEFAULTS: dict[str, Any] = {
     "matches_per_validation": 10,
 }
 """Default values for the file of an environment that Gymnasium has registered."""
-SET_LATER = ("folder", "file", "is_outside", "announced_at", "kept_text", "earlier")
+SET_LATER = ("folder", "file", "is_outside", "announced_at", "kept_text", "earlier", "from_start", "keeps_twins")
 """Fields of a spec that no key of a file sets."""
 
 

@@ -72,6 +72,7 @@ def test_the_games_have_their_figures(
         ({"name": 7}, r"name: must be text"),
         ({"slug": "My Game"}, r"slug: must be lower-case"),
         ({"sluug": "x"}, r"sluug: there is no such key"),
+        ({"from_start": True}, r"from_start: there is no such key"),
         ({"matches_per_duel": 7}, r"matches_per_duel: must be even"),
         ({"isolation": "alone"}, r"isolation: must be shared or apart"),
         ({"forfeit_score": float("nan")}, r"forfeit_score: must be a finite number"),
