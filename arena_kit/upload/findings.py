@@ -1,14 +1,14 @@
 """Everything that an upload would be refused for, and what its author may want to know, without an upload.
 
-Errors are the refusals of an upload, in its words. Warnings come from reading the source: they never refuse anything,
-and they do not protect anything.
+Errors are the refusals of an upload, in its words. Warnings come from reading the source: they refuse only what a site
+chooses, and they protect nothing, as source can hide what it does.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -20,6 +20,8 @@ from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused, U
 
 THIS_PYTHON: tuple[Version, ...] = ((sys.version_info.major, sys.version_info.minor),)
 NOT_COMPILED = "The files are first compiled when the version is validated: they are for Python {}, and this is {}."
+UNREAD = frozenset({"not_compiled", "not_read"})
+"""Codes for files that were not read. A site that refuses some warnings refuses these files too."""
 NOT_READ = "The Python files are too large or too deeply nested to be read for warnings."
 
 
@@ -35,7 +37,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The findings in a submission. Each error by itself would have it refused; a warning never does."""
+    """The findings in a submission. Each error by itself would have it refused; a warning does not."""
 
     errors: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
@@ -67,6 +69,7 @@ def archive_findings(
     pythons: Sequence[Version] = THIS_PYTHON,
     limits: ArchiveLimits = LIMITS,
     is_copied: bool = False,
+    refuses: Collection[str] = (),
 ) -> Findings:
     """Return what is found in an archive. The first error is the one that an upload names.
 
@@ -74,6 +77,7 @@ def archive_findings(
     is decompressed; otherwise only the requirements and the Python files are.
     pythons: the versions of Python that the arena has base images for, the default first. Nothing of the submission
     runs; its Python files are parsed in limited processes. is_copied: as in `sources_read`.
+    refuses: codes of warnings that are errors on this site.
     """
     try:
         report = (inspect_archive if is_whole else inspect_contents)(file, limits)
@@ -93,20 +97,26 @@ def archive_findings(
         errors += _errors(refusal)
     if version > THIS_PYTHON[0]:
         notes.append(Finding("not_compiled", NOT_COMPILED.format(written(version), written(THIS_PYTHON[0]))))
-        return Findings(tuple(errors), tuple(notes) if warns else ())
+        return _findings(errors, notes, warns=warns, refuses=refuses)
     try:
         found = sources_read(
             path,
             limits,
             has_requirements=bool(requirements.lines),
-            python=version if warns else None,
+            python=version if warns or refuses else None,
             is_copied=is_copied,
         )
     except ArchiveRefused as refusal:
         # First, as in a build, which compiles before it reads the requirements.
-        return Findings((*_errors(refusal), *errors), tuple(notes) if warns else ())
+        return _findings([*_errors(refusal), *errors], notes, warns=warns, refuses=())
     notes += [Finding("not_read", NOT_READ)] if found is None else [Finding(**item) for item in found]
-    return Findings(tuple(errors), tuple(notes) if warns else ())
+    return _findings(errors, notes, warns=warns, refuses=refuses)
+
+
+def _findings(errors: list[Finding], notes: list[Finding], *, warns: bool, refuses: Collection[str]) -> Findings:
+    refused = {*refuses, *UNREAD} if refuses else set()
+    others = [one for one in notes if one.code not in refused] if warns else []
+    return Findings((*errors, *(one for one in notes if one.code in refused)), tuple(others))
 
 
 def _errors(refusal: UploadRefused) -> tuple[Finding, ...]:

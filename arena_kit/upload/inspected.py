@@ -11,12 +11,14 @@ from arena_kit.upload.pythons import read_version
 from arena_kit.upload.zip_safety import LIMITS
 
 MEMORY_BYTES = 1 << 30
+REFUSE = "--refuse="
 
 
 def main() -> int:
     """Inspect the archive at standard input and print what is found as one line of JSON.
 
-    Arguments: the path by which another process can open it, `--warn`, `--whole`, and versions of Python.
+    Arguments: the path by which another process can open it, `--warn`, `--whole`, versions of Python, and
+    `--refuse=CODE` for each warning that is an error on this site.
     """
     limits = {"CPU": LIMITS.compile_seconds, "AS": MEMORY_BYTES, "FSIZE": 0, "CORE": 0}
     for name, most in limits.items():
@@ -30,6 +32,7 @@ def main() -> int:
         is_whole="--whole" in words,
         pythons=pythons,
         is_copied=not processes.WINDOWS,
+        refuses=[word.removeprefix(REFUSE) for word in words if word.startswith(REFUSE)],
     )
     sys.stdout.write(json.dumps(found.as_json()))
     return 0

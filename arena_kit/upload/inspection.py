@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -67,14 +67,17 @@ def inspect_apart(
     arena: str = "",
     pythons: Sequence[Version] = THIS_PYTHON,
     is_whole: bool = True,
+    refuses: Collection[str] = (),
 ) -> bool:
     """Inspect an archive in a process of its own; return False when it could not finish and is left to the build.
 
     sender: identifies the uploader, who has one archive inspected at a time. arena: identifies the arena on this
-    machine. pythons: the versions of Python that base images have, the default first. is_whole: as in
+    machine. pythons: the versions of Python that base images have, the default first. is_whole, refuses: as in
     `archive_findings`. Raises ArchiveRefused, also for bad requirements.
     """
-    findings = findings_apart(file, sender=sender, arena=arena, pythons=pythons, warns=False, is_whole=is_whole)
+    findings = findings_apart(
+        file, sender=sender, arena=arena, pythons=pythons, warns=False, is_whole=is_whole, refuses=refuses
+    )
     if isinstance(findings, Obstacle):
         return False
     mistakes = [ArchiveRefused(one.message, code=one.code, file=one.file, line=one.line) for one in findings.errors]
@@ -93,11 +96,12 @@ def findings_apart(
     warns: bool = True,
     is_whole: bool = True,
     waits: bool = False,
+    refuses: Collection[str] = (),
 ) -> Findings | Obstacle:
     """Return everything that is found in an archive, in a process of its own, or why that could not finish.
 
-    sender, arena, pythons, is_whole: as in `inspect_apart`. warns: whether warnings are looked for, too. waits: whether
-    the request waits for LINE_SECONDS in line and for VERDICT_SECONDS, because no build inspects the archive later.
+    sender, arena, pythons, is_whole, refuses: as in `inspect_apart`. warns: whether warnings are looked for. waits:
+    whether the request waits for LINE_SECONDS in line and for VERDICT_SECONDS, because no build inspects the archive.
     """
     group = zlib.crc32(f"{arena}\n{sender}".encode()) % SENDERS
     now = time.monotonic()
@@ -111,6 +115,7 @@ def findings_apart(
                 return Obstacle.ARENA_BUSY
             prompt, most = (PROMPT_SECONDS, max(MOST_SECONDS, VERDICT_SECONDS)) if waits else (0.0, MOST_SECONDS)
             words = ["--warn"] * warns + ["--whole"] * is_whole + [f"{major}.{minor}" for major, minor in pythons]
+            words += [f"--refuse={code}" for code in refuses]
             found = _inspect(file, words, prompt_seconds=prompt, most_seconds=most)
             return found or Obstacle.UNFINISHED
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Finds in the source of a submission what often goes wrong in an arena. Nothing here is a wall, and nothing refuses.
+"""Finds in the source of a submission what often goes wrong in an arena. It is no wall: it finds only what is in view.
 
 `source_program` calls it in a limited process, with the standard library only.
 """
@@ -17,6 +17,28 @@ MAX_LINES = 5000
 MAX_WARNINGS = 100
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 SCRIPT_ENTRY_POINT = "submission.py"
+CODES = frozenset(
+    {
+        "absolute_path",
+        "arena_code",
+        "dynamic_code",
+        "imports_ctypes",
+        "imports_socket",
+        "imports_subprocess",
+        "input",
+        "lfs_pointer",
+        "long_file",
+        "newer_python",
+        "no_player",
+        "no_requirements",
+        "os_system",
+        "player_methods",
+        "print_in_loop",
+        "shared_memory",
+        "thread_at_import",
+    }
+)
+"""The codes of all warnings about source; a site may refuse uploads that have some of them."""
 OF_SCRIPTS = frozenset({"gymnasium", "cloudpickle", "farama_notifications", "typing_extensions"})
 """Modules that a script has without requirements, on a site whose operator has named no others."""
 OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import", "shared_memory"})
@@ -79,7 +101,7 @@ _Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def warnings_of(sources: dict[str, bytes], *, has_requirements: bool, python: tuple[int, int]) -> list[Finding]:
-    """Return the warnings about Python files, at most MAX_WARNINGS, ordered by file and line.
+    """Return the warnings about Python files, at most MAX_WARNINGS and one of each code, ordered by file and line.
 
     sources: content by name, of files that compile. has_requirements: whether the archive names packages. python: the
     version on which players run. Each warning has code, message, file and line.
@@ -120,7 +142,11 @@ def warnings_of(sources: dict[str, bytes], *, has_requirements: bool, python: tu
         names = ", ".join(sorted(module for _, _, module in others)[:10])
         sentence = f"There is no requirements.txt, but the files import {names}, which a plain base image lacks."
         found.append(_finding("no_requirements", sentence, file, line))
-    return sorted(found, key=lambda item: (item["file"], item["line"]))[:MAX_WARNINGS]
+    found.sort(key=_place)
+    firsts = {item["code"]: item for item in reversed(found)}
+    # A hundred warnings of one kind hide no other kind.
+    chosen = sorted(found, key=lambda item: item is not firsts[item["code"]])[:MAX_WARNINGS]
+    return sorted(chosen, key=_place)
 
 
 class _File:
@@ -328,6 +354,10 @@ def _entry_warnings(name: str, tree: ast.Module) -> list[Finding]:
         return []
     why = f"The class Player has no method {' and no '.join(missing)}, which every match calls."
     return [_finding("player_methods", why, name, player.lineno)]
+
+
+def _place(finding: Finding) -> tuple[str, int]:
+    return finding["file"], finding["line"]
 
 
 def _finding(code: str, message: str, file: str, line: int) -> Finding:

@@ -10,6 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
 
 from arena_kit.image.labels import REPOSITORY
+from arena_kit.upload.source_warnings import CODES
 from core.checks.startup import ENGINE_TAG, TAG
 
 MOST_IN_A_POD = 8
@@ -145,6 +146,14 @@ def check_base_images_are_pinned(**_: Any) -> list[CheckMessage]:
             id="arena.W012",
         )
     ]
+
+
+@register(TAG)
+def check_upload_refusals(**_: Any) -> list[CheckMessage]:
+    """arena.E028: UPLOAD_REFUSES names warnings that do not exist."""
+    unknown = [code for code in settings.UPLOAD_REFUSES if code not in CODES]
+    hint = f"Use some of {', '.join(sorted(CODES))}."
+    return [Error(f"UPLOAD_REFUSES has {code!r}.", hint=hint, id="arena.E028") for code in unknown]
 
 
 @register(ENGINE_TAG, deploy=True)

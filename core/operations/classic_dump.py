@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
@@ -31,7 +32,7 @@ def tables_read(path: Path) -> dict[str, list[Row]]:
                 if (head := _COPY.fullmatch(line)) and head[1] in TABLES:
                     columns = [name.strip(' "') for name in head[2].split(",")]
                     found[head[1]] = list(_rows(lines, columns, head[1]))
-    except (UnicodeError, EOFError, gzip.BadGzipFile) as error:
+    except (UnicodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Refused(f"The dump cannot be read: {error}. {FORM}") from None
     if missing := [name for name in TABLES if name not in found]:
         raise Refused(f"The dump has no rows of the table core_{missing[0]}. {FORM}")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, transaction
 
 from arena_kit.ranking.pairing import round_robin
 from arena_kit.text import plain_line
@@ -106,10 +106,11 @@ class Import:
     def _kept(self, what: str, act: Callable[[], None]) -> None:
         """Do one thing wholly or not at all; a sentence says why not."""
         try:
-            act()
+            with transaction.atomic():
+                act()
         except Refused as refusal:
             self.tell(f"{what}: left out. {refusal}")
-        except (ValidationError, ValueError, KeyError, IntegrityError, OSError) as error:
+        except (ValidationError, ValueError, OverflowError, KeyError, DatabaseError, OSError) as error:
             said = "; ".join(error.messages) if isinstance(error, ValidationError) else type(error).__name__
             self.tell(f"{what}: left out. Its row cannot be used ({said}).")
 
@@ -124,7 +125,6 @@ class Import:
                 github=row.get("github") or "",
             )
             user.clean_fields(exclude=["password"])
-            self.counts["accounts"] += 1
             if not self.dry_run:
                 user = user_create(
                     email=email, username=user.username, password=None, team=user.team, github=user.github
@@ -134,6 +134,7 @@ class Import:
                 user.date_joined = _time(row, "date_joined") or user.date_joined
                 user.save(update_fields=["password", "date_joined"])
                 self._closed += [user.pk] if row["is_active"] == "f" else []
+            self.counts["accounts"] += 1
         self._users[_text(row, "id")] = user
 
     def _version(self, competitor: Row, row: Row, environment: Environment, owner: User) -> None:

@@ -18,6 +18,8 @@ _login, _, PLAYER_REGISTRY = env.secret("PLAYER_REGISTRY").rpartition("@")
 PLAYER_REGISTRY_USER, PLAYER_REGISTRY_PASSWORD = (unquote(part) for part in _login.partition(":")[::2])
 # Where players may come from as container images; empty: from nowhere.
 IMAGE_REGISTRIES = env.words("IMAGE_REGISTRIES")
+# Codes of source_warnings.CODES that are refusals here.
+UPLOAD_REFUSES = env.words("UPLOAD_REFUSES")
 # With SANDBOX=docker. duel_runner.workplace reads them.
 PLAYER_CONTAINERS: dict[str, Any] = env.pairs(
     "PLAYER_CONTAINERS",

@@ -48,6 +48,7 @@ def upload_findings(*, archive: UploadedFile[bytes], environment: Environment, o
         arena=str(settings.DATA_DIR),
         pythons=tuple(settings.PLAYER_BASE_IMAGES),
         waits=True,
+        refuses=settings.UPLOAD_REFUSES,
     )
     if isinstance(found, Obstacle):
         raise Unfinished(found)

@@ -34,6 +34,7 @@ UNNAMED = timedelta(days=30)
 """The age up to which an archive without a row is kept: a newer backup that names it may still be restored."""
 SWEPT_AT_ONCE = 500
 """The archives that one query looks for."""
+BUSY = "The arena is busy with other uploads, or these files take too long to read. Upload them again in a minute."
 LATER = "Your Python files are compiled when the build begins, because the arena is busy with other uploads."
 
 
@@ -95,8 +96,8 @@ def archive_sha256(archive: UploadedFile[bytes]) -> str:
 def upload_compile(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
     """Compile the Python files of an archive and read its requirements, in a process of its own. Raises Refused.
 
-    `tell` gets sentences about what is left out, and one if too many of these are running. The build looks into the
-    whole archive in any case.
+    `tell` gets sentences about what is left out, and one if too many of these are running: the build looks into the
+    whole archive in any case, except for what UPLOAD_REFUSES names.
     """
     for note in upload.notes:
         tell(note)
@@ -107,7 +108,11 @@ def upload_compile(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
             arena=str(settings.DATA_DIR),
             pythons=tuple(settings.PLAYER_BASE_IMAGES),
             is_whole=False,
+            refuses=settings.UPLOAD_REFUSES,
         ):
+            if settings.UPLOAD_REFUSES:
+                # The build compiles the files, and does not look for what this site refuses.
+                raise Refused(BUSY, field="archive", code="not_read")
             tell(LATER)
     except ArchiveRefused as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None

@@ -53,13 +53,11 @@ def duel(duels: list[Duel]) -> Duel:
     return finished(duels[0])
 
 
-def finished(waiting: Duel) -> Duel:
+def finished(waiting: Duel, rules: str = "tic-tac-toe-v1") -> Duel:
     """Finish a duel as a worker does; player 2 forfeits match 5."""
     duel = job_claim(kind=Duel, job_id=waiting.pk, worker="worker-1")
     assert duel is not None
-    played = play(
-        mixed, at(5, 1, lambda _: None), spec=get_spec("tic-tac-toe-v1"), matches=duel.match_count, seed=duel.seed
-    )
+    played = play(mixed, at(5, 1, lambda _: None), spec=get_spec(rules), matches=duel.match_count, seed=duel.seed)
     with artifacts_stored(
         job=duel, record=played.record, player_logs=played.player_logs, digests=("", "")
     ) as artifacts:
@@ -109,6 +107,22 @@ def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:
     assert duel.verification.startswith("10 matches were simulated again: seats, seeds, openings, legal actions")
     assert duel.verification.endswith("Hash, result and ledger agree.")
     assert not Alarm.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("played", "verdict"),
+    [("tic-tac-toe-v2-bare", RecheckVerdict.VERIFIED), ("tic-tac-toe-v2", RecheckVerdict.MISMATCH)],
+)
+def test_a_duel_without_openings_verifies_and_none_with_openings_passes_for_it(
+    duels: list[Duel], played: str, verdict: RecheckVerdict
+) -> None:
+    Duel.objects.filter(pk=duels[0].pk).update(environment_version="tic-tac-toe-v2-bare")
+    duel = finished(duels[0], played)
+    found = duel_recheck(duel)
+    duel.refresh_from_db()
+    assert duel.verdict == verdict, found.mismatches
+    assert found.record is not None
+    assert {match.opening_count > 0 for match in found.record.matches} == {played == "tic-tac-toe-v2"}
 
 
 def test_a_duel_from_before_hashes_verifies_and_says_what_is_missing(duel: Duel) -> None:

@@ -256,6 +256,27 @@ def test_code_is_looked_at_and_never_run(world: World, monkeypatch: pytest.Monke
     run(main())
 
 
+def test_an_archive_is_refused_for_what_the_operator_names(
+    world: World, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    monkeypatch.setattr(inspection, "MOST_SECONDS", 300.0)
+    who = token_of(world.cast.alice)
+    request = old.ValidationRequest(
+        agent_id="a", code_zip=zip_of(FIRST + "import subprocess\n"), environment=world.game.slug
+    )
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+            look = stub(channel).ValidateAgent
+            warned = await look(request, metadata=who)
+            assert (warned.valid, len(warned.warnings)) == (True, 1)
+            settings.UPLOAD_REFUSES = ["imports_subprocess"]
+            judged = await look(request, metadata=who)
+            assert (judged.valid, [*judged.errors], [*judged.warnings]) == (False, [*warned.warnings], [])
+
+    run(main())
+
+
 @pytest.mark.nightly
 def test_archives_of_50_mib_are_looked_at_and_larger_ones_refused(
     world: World, monkeypatch: pytest.MonkeyPatch

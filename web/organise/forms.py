@@ -126,8 +126,15 @@ class ZonedForm(PartedForm):
             field.widget.attrs["data-new"] = ""
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """Add an error; one about a time that a change of the clocks skips or repeats gets a sentence of its own."""
+        """Add an error; one about a time that a change of the clocks skips or repeats gets a sentence of its own.
+
+        A time that is as the row has it, e.g. from a schedule, stays.
+        """
         if getattr(error, "code", "") == "ambiguous_timezone":
+            sent = self[field or ""]
+            if sent.data == sent.field.widget.format_value(sent.field.prepare_value(sent.initial)):
+                self.cleaned_data[sent.name] = sent.initial
+                return
             error = f"In {timezone.get_current_timezone()} clocks change then: choose a time before or after."
         super().add_error(field, error)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -11,8 +13,8 @@ from typing import Any
 import pytest
 
 from arena_kit.tests.upload.test_source_warnings import PLAYER
-from arena_kit.upload import inspection
-from arena_kit.upload.findings import NOT_READ, Findings, archive_findings
+from arena_kit.upload import inspection, source_program, source_warnings
+from arena_kit.upload.findings import NOT_READ, THIS_PYTHON, Findings, archive_findings
 from arena_kit.upload.folder import pack_folder
 from arena_kit.upload.inspection import Obstacle, findings_apart, inspect_apart
 from arena_kit.upload.zip_safety import ArchiveRefused
@@ -126,3 +128,60 @@ def test_findings_survive_the_way_out_of_the_process() -> None:
     assert Findings.of(found.as_json()) == found
     without = findings_apart(packed({"player.py": "import socket\n"}), sender="ada", warns=False)
     assert without == Findings()
+
+
+REFUSED = ["imports_socket", "dynamic_code"]
+
+
+@pytest.mark.parametrize("warns", [True, False])
+def test_a_site_refuses_what_it_names_in_the_words_of_the_warning(warns: bool) -> None:
+    file = packed({"player.py": PLAYER + "import socket\nimport ctypes\n"})
+    warned = findings_apart(file, sender="ada")
+    refused = findings_apart(file, sender="ada", warns=warns, refuses=REFUSED)
+    assert isinstance(warned, Findings)
+    assert isinstance(refused, Findings)
+    about_ctypes, about_socket = sorted(warned.warnings, key=lambda one: one.code)
+    assert refused == Findings((about_socket,), (about_ctypes,) if warns else ())
+    with pytest.raises(ArchiveRefused, match=re.escape(about_socket.message)):
+        inspect_apart(file, sender="ada", refuses=REFUSED, is_whole=False)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "code"),
+    [
+        ("open('/home/ada/x')\n" * 300 + "import socket\n", "imports_socket"),
+        (f"x = {'(' * 90}eval('1'){')' * 90}\n", "dynamic_code"),
+        (f"x = {'-' * 20_000}1\n", "does_not_compile"),
+    ],
+)
+def test_what_is_hard_to_read_does_not_get_past_a_site_that_refuses(hidden: str, code: str) -> None:
+    found = findings_apart(packed({"player.py": PLAYER + hidden}), sender="ada", warns=False, refuses=REFUSED)
+    assert isinstance(found, Findings)
+    assert code in {error.code for error in found.errors}
+
+
+def test_what_cannot_be_read_is_refused_where_some_source_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena_kit.upload.findings.sources_read", lambda *_, **__: None)
+    path = tmp_path / "agent.zip"
+    path.write_bytes(packed({"player.py": PLAYER}).getvalue())
+    assert [error.code for error in found_in(path, warns=False, refuses=REFUSED).errors] == ["not_read"]
+    assert found_in(path, warns=False).is_valid
+
+
+def test_files_for_a_newer_python_are_not_read_and_so_refused() -> None:
+    newer = (sys.version_info.major, sys.version_info.minor + 1)
+    files = {"player.py": PLAYER, ".python-version": ".".join(map(str, newer))}
+    options: dict[str, Any] = {"sender": "ada", "pythons": [*THIS_PYTHON, newer], "warns": False}
+    found = findings_apart(packed(files), **options, refuses=REFUSED)
+    assert isinstance(found, Findings)
+    assert [error.code for error in found.errors] == ["not_compiled"]
+    assert findings_apart(packed(files), **options) == Findings()
+
+
+def test_every_warning_about_source_has_a_code_that_sites_may_name() -> None:
+    sources = [Path(module.__file__ or "").read_text() for module in (source_warnings, source_program)]
+    named = re.findall(r'(?:_finding|_add)\(\s*"(\w+)"|"code": "(\w+)"', "".join(sources))
+    found = {one or other for one, other in named} | {f"imports_{module}" for module in source_warnings.RISKY_MODULES}
+    assert found == source_warnings.CODES
+    documented = (Path(__file__).parents[3] / "docs" / "participant" / "forms.md").read_text()
+    assert {code for code in source_warnings.CODES if f"`{code}`" not in documented} == set()

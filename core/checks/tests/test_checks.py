@@ -195,6 +195,13 @@ def test_registries_of_images_are_hosts_and_paths_apart_from_the_arenas_own(
     assert [message.id for message in arena_messages()] == ["arena.E027"] * count
 
 
+def test_an_upload_is_refused_only_for_warnings_that_exist(settings: Settings) -> None:
+    settings.UPLOAD_REFUSES = ["imports_subprocess", "subproces"]
+    (message,) = arena_messages()
+    assert (message.id, message.msg) == ("arena.E028", "UPLOAD_REFUSES has 'subproces'.")
+    assert "imports_subprocess" in str(message.hint)
+
+
 def test_a_deployment_with_a_registry_is_told_to_name_base_images_by_digest(settings: Settings) -> None:
     settings.PLAYER_REGISTRY = "registry.example.org/players"
     assert "arena.W012" in [message.id for message in arena_messages(deployment=True)]

@@ -34,5 +34,8 @@ class Command(BaseCommand):
         except Refused as refusal:
             raise CommandError(str(refusal)) from None
         run = Import(tables, options["files"], self.stdout.write, options["dry_run"])
-        counted = ", ".join(f"{count} {name}" for name, count in run.run().items())
+        try:
+            counted = ", ".join(f"{count} {name}" for name, count in run.run().items())
+        except KeyError as missing:
+            raise CommandError(f"A table of the dump has no column {missing}, so it is of another program.") from None
         self.stdout.write(f"{'Would be imported' if options['dry_run'] else 'Imported'}: {counted}.")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -156,6 +157,42 @@ def test_another_dump_is_refused_in_a_sentence(tmp_path: Path, changed: dict[str
     dump_of(tmp_path, **changed)
     with pytest.raises(CommandError, match=sentence):
         imported(tmp_path)
+
+
+def test_a_damaged_dump_and_one_without_a_column_are_refused(tmp_path: Path) -> None:
+    path = dump_of(tmp_path, revision=table("revision", "id", (1,)))
+    with pytest.raises(CommandError, match="has no column 'competitor_id'"):
+        imported(tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:30] + b"\xff" * 30 + whole[60:])
+    with pytest.raises(CommandError, match="cannot be read"):
+        imported(tmp_path)
+
+
+def test_a_row_that_does_not_fit_is_left_out_as_a_whole(environment: Environment, tmp_path: Path) -> None:
+    people = table(
+        "user", USERS,
+        (1, "!", None, "f", "ada", "", "", "f", "t", "0001-01-01 00:00:00+14", "ada@arena.example", "", ""),
+        (2, "!", None, "f", "bea", "", "", "f", "t", WHEN, "bea@arena.example", "", ""),
+        (3, "!", None, "f", "n\\0ul", "", "", "f", "t", WHEN, "cy@arena.example", "", "x" * 900),
+    )  # fmt: skip
+    most = 2**31 - 1
+    duel = (1, "COMPLETED", WHEN, WHEN, "DRAW", most, 0, 0, 0, most, most, most, 0, 0, 2, 3, 1)
+    dump_of(tmp_path, user=people, duel=table("duel", DUELS, duel))
+    said = imported(tmp_path)
+    assert "ada: left out. Its row cannot be used (OverflowError)." in said
+    assert said.endswith("Imported: 1 accounts, 1 versions, 1 tournaments.\n")
+    assert [row.username for row in User.objects.all()] == ["bea"]
+    rows = table(
+        "tournamentparticipant", "id, wins, losses, draws, points, total_score, ranking, revision_id, tournament_id",
+        (1, 1, 0, 0, 2, 307, 1, 2, 1), (2, 0, 1, 0, 0, -307, 2, 3, 1),
+    )  # fmt: skip
+    Tournament.objects.all().delete()
+    dump_of(tmp_path, duel=table("duel", DUELS, duel), tournamentparticipant=rows)
+    said = imported(tmp_path)
+    if connection.vendor == "postgresql":
+        assert "edition 1: left out. Its row cannot be used (DataError)." in said
+        assert not Tournament.objects.exists()
 
 
 def test_a_dump_cannot_take_the_memory_or_be_of_another_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.upload import inspection
 from arena_kit.upload.inspection import Obstacle
 from core.models import Evaluation, PairTotal, Submission, User
-from core.submissions import findings
+from core.submissions import findings, uploads
 from core.tests.factories import Cast
 from tests.samples import FIRST, zip_of
 from web.api.tests.conftest import Arena, Program
@@ -151,6 +152,33 @@ def test_files_are_judged_and_nothing_is_stored(ada: Client, arena: Arena) -> No
     )  # fmt: skip
     warned = verdict(ada, environment=arena.stage.environment.slug, files=[file("player.py", b"import socket\n")])
     assert (warned["valid"], [row["code"] for row in warned["warnings"]]) == (True, ["imports_socket", "no_player"])
+    assert Submission.objects.count() == before
+
+
+def test_a_site_refuses_by_form_and_api_what_its_operator_names(
+    ada: Client, arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment, source = arena.stage.environment.slug, FIRST + "import socket\nimport ctypes\n"
+    [about_ctypes, about_socket] = sorted(
+        verdict(ada, environment=environment, archive=file("a.zip", zip_of(source)))["warnings"],
+        key=lambda one: str(one["code"]),
+    )
+    settings.UPLOAD_REFUSES = ["imports_socket"]
+    judged = verdict(ada, environment=environment, archive=file("a.zip", zip_of(source)))
+    assert judged == {"valid": False, "errors": [about_socket], "warnings": [about_ctypes]}
+    before = Submission.objects.count()
+    form = {"environment": environment, "name": "caller"}
+    answer = ada.post("/api/v1/agents/", {**form, "archive": file("a.zip", zip_of(source))})
+    assert (answer.status_code, answer.json()["archive"]) == (400, [about_socket["message"]])
+    page = Client()
+    page.force_login(arena.cast.alice)
+    address = f"/environments/{environment}/agents/"
+    answer = page.post(address, {"name": "caller", "archive": file("a.zip", zip_of(source))})
+    assert about_socket["message"] in html.unescape(answer.content.decode())
+    # The build would take it: so an arena without time to look takes nothing.
+    monkeypatch.setattr("core.submissions.uploads.inspect_apart", lambda *_, **__: False)
+    answer = ada.post("/api/v1/agents/", {**form, "archive": file("a.zip", zip_of(FIRST))})
+    assert (answer.status_code, answer.json()["archive"]) == (400, [uploads.BUSY])
     assert Submission.objects.count() == before
 
 

@@ -114,6 +114,24 @@ def test_times_are_read_and_shown_in_the_zone_that_the_organiser_chooses(
     assert Tournament.objects.get(name="Two").starts_at == datetime(2030, 7, 1, 1, 0, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("hour", [0, 1])
+def test_a_time_that_the_clocks_repeat_stays_unless_it_is_changed(
+    environment: Environment, cast: Cast, visit: As, hour: int
+) -> None:
+    olga = visit(cast.olga)
+    olga.post(PLAN, filled(environment, save="1", starts_at="2030-10-27T10:00", time_zone="Europe/Berlin"))
+    cup = Tournament.objects.get(name="Cup")
+    cup.starts_at = datetime(2030, 10, 27, hour, 30, tzinfo=UTC)
+    cup.save()
+    sent = filled(environment, save="1", name="Bowl", starts_at="2030-10-27T02:30", time_zone="Europe/Berlin")
+    assert olga.post(f"/organise/tournaments/{cup.pk}/", sent).status_code == 302
+    cup.refresh_from_db()
+    assert (cup.name, cup.starts_at) == ("Bowl", datetime(2030, 10, 27, hour, 30, tzinfo=UTC))
+    for time in ("2030-10-27T02:45", "2030-03-31T02:30"):
+        answer = olga.post(f"/organise/tournaments/{cup.pk}/", {**sent, "starts_at": time})
+        assertContains(answer, "In Europe/Berlin clocks change then: choose a time before or after.", status_code=422)
+
+
 def test_the_preview_counts_duels_and_time_and_saves_nothing(stage: Stage, cast: Cast, visit: As) -> None:
     # htmx sends the clicked button with a preview that is due at the same moment.
     given = filled(stage.environment, save="1", **{"settings.pairs": "5", "settings.legs": "2"})
