@@ -8,18 +8,16 @@ from dataclasses import dataclass
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 
-from core.models import (
-    Course,
-    Environment,
-    Member,
-    Role,
-    SeenBy,
-    Submission,
-    User,
-)
+from core.courses.services import member_remove
+from core.courses.tutoring import agents_tutored
+from core.models import Course, Environment, Member, Notice, Participant, Role, SeenBy, Submission, Tournament, User
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.notices import tournament_called_off
+from core.tournaments.registration_selectors import field_list
 from tests.samples import FIRST, zip_of
 from web.conftest import As
 
@@ -29,7 +27,7 @@ MARK = "zebrafish"
 
 @dataclass(frozen=True)
 class Doors:
-    """dora is no member and has an agent in a game for everyone; anna's, in a game of the course, is hidden from her."""
+    """dora is no member and has an agent in a game for everyone. theirs: bob's in a game of the course."""
 
     course: Course
     dora: User
@@ -87,3 +85,47 @@ def test_an_id_in_a_body_that_is_hidden_is_answered_as_one_that_is_missing(doors
     missing = asked(10**9, 10**9, "nothing", 10**9)
     assert hidden == missing
     assert all(status >= 400 for status, _ in hidden)
+
+
+def test_a_teacher_sees_no_sources_of_people_who_have_not_joined(doors: Doors, cast: Cast, visit: As) -> None:
+    teacher, game = visit(cast.alice), doors.own.agent.environment
+    teacher.post(reverse("web:course_class", args=["robots"]), {"text": doors.dora.email, "create": "1"})
+    sent = {"environment": game.pk, "name": "Trap", "format": "swiss", "results": "PUBLIC", "eligibility": "EVERYBODY",
+            "registration_opens_at": "", "starts_at": "", "zone": "UTC", "save": "1"}  # fmt: skip
+    answer = teacher.post(f"{reverse('web:organise_plan')}?course=robots", sent)
+    assert answer.status_code == 302, answer.text
+    assert doors.own not in field_list(Tournament.objects.get(name="Trap"))
+    Participant.objects.create(tournament=Tournament.objects.get(name="Trap"), submission=doors.own)
+    assert not agents_tutored(cast.alice).filter(pk=doors.own.agent_id).exists()
+
+
+def test_a_tournament_of_a_course_does_not_enter_a_season_of_an_environment_for_everyone(
+    doors: Doors, cast: Cast, visit: As
+) -> None:
+    game = doors.own.agent.environment
+    season = factories.season(game)
+    cup = factories.planned(game, name="Cup")
+    change = reverse("web:organise_replan", args=[cup.pk])
+    sent = {"name": "Cup", "about": "", "results": "PUBLIC", "season": season.pk}
+    for state in ("RUNNING", "FINISHED"):
+        times = {"started_at": timezone.now(), "ended_at": timezone.now() if state == "FINISHED" else None}
+        Tournament.objects.filter(pk=cup.pk).update(course=doors.course, state=state, season=None, **times)
+        assert visit(cast.alice).post(change, sent).status_code == 422
+        assert visit(cast.olga).post(change, sent).status_code == 302
+        # What an organiser chose stays.
+        assert visit(cast.alice).post(change, sent | {"name": "Week 1"}).status_code == 302
+
+
+def test_people_who_leave_a_course_free_their_places(doors: Doors, cast: Cast) -> None:
+    game = doors.own.agent.environment
+    member = Member.objects.create(course=doors.course, user=doors.dora)
+    here, there = (factories.planned(game, name=name) for name in ("Here", "There"))
+    Tournament.objects.filter(pk=here.pk).update(course=doors.course)
+    for cup in (here, there):
+        cup.registrations.create(agent=doors.own.agent)
+    member_remove(member=member)
+    assert not here.registrations.exists()
+    assert there.registrations.exists()
+    here.refresh_from_db()
+    tournament_called_off(here, "No room.")
+    assert not Notice.objects.filter(user=doors.dora).exists()

@@ -175,17 +175,29 @@ def test_a_longer_roster_costs_no_more_queries(course: Course, teacher: Client, 
     assert counts[0] == counts[1]
 
 
-def test_people_come_by_a_list_which_sets_their_teams(course: Course, teacher: Client, cast: Cast) -> None:
+def test_people_come_by_a_list_which_sets_the_teams_of_members(
+    course: Course, teacher: Client, cast: Cast, visit: As
+) -> None:
     address = reverse("web:course_class", args=[course.slug])
-    Member.objects.filter(user=cast.bob).delete()
-    preview = teacher.post(address, {"text": CSV}).text
+    listed = CSV + "charlie@arena.example,,Red\n"
+    preview = teacher.post(address, {"text": listed}).text
     assert "team was Blue" in preview
-    assert not course.members.filter(user=cast.bob).exists()
-    assert teacher.post(address, {"text": CSV, "create": "1"}).status_code == 302
+    # Whose account it is, a teacher does not learn.
+    assert ">charlie<" not in preview
+    answer = teacher.post(address, {"text": listed, "create": "1"}, follow=True).text
+    assert "1 account created" in answer
+    assert "1 person who has an account got the join link" in answer
     assert AuditEntry.objects.filter(action="add_members", object_name="Robots").exists()
     cast.bob.refresh_from_db()
     assert cast.bob.team == "Red"
     assert {one.user.username for one in course.members.all()} == {"alice", "bob", "newton"}
+    before = cast.charlie.team
+    cast.charlie.refresh_from_db()
+    assert cast.charlie.team == before
+    notice = Notice.objects.get(user=cast.charlie)
+    visit(cast.charlie).post(notice.address)
+    assert course.members.filter(user=cast.charlie, role=Role.STUDENT).exists()
+    assert "is a member" in teacher.post(address, {"text": listed}).text
 
 
 def test_people_come_by_the_join_link_while_it_is_open(course: Course, teacher: Client, cast: Cast, visit: As) -> None:
