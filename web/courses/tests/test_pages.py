@@ -216,6 +216,29 @@ def test_people_come_by_the_join_link_while_it_is_open(course: Course, teacher: 
     assert visit(cast.olga).get("/courses/join/nothing/").status_code == 404
 
 
+def test_members_leave_and_teachers_do_not(course: Course, teacher: Client, cast: Cast, visit: As) -> None:
+    bob, alice = (course.members.get(user=one) for one in (cast.bob, cast.alice))
+    client = visit(cast.bob)
+    address = reverse("web:course_member", args=[course.slug, bob.pk])
+    assert address in client.get("/courses/robots/").text
+    assert client.post(address, {"role": "TUTOR"}).status_code == 403
+    assert "You have left Robots." in client.post(address, {"role": "remove"}, follow=True).text
+    assert client.get("/courses/robots/").status_code == 404
+    assert "Leave Robots" not in teacher.get("/courses/robots/").text
+    own = reverse("web:course_member", args=[course.slug, alice.pk])
+    assert teacher.post(own, {"role": "remove"}).status_code == 403
+
+
+def test_a_planned_tournament_says_to_whom_of_the_course_it_is_open(
+    course: Course, teacher: Client, environment: Environment
+) -> None:
+    cup = factories.planned(environment)
+    Tournament.objects.filter(pk=cup.pk).update(course=course)
+    page = " ".join(teacher.get(reverse("web:edition", args=[environment.slug, cup.edition])).text.split())
+    assert "members of Robots</dd>" in page
+    assert "everyone who can see Robots</dd>" in page
+
+
 def test_only_organisers_appoint_teachers(course: Course, teacher: Client, cast: Cast, visit: As) -> None:
     bob = course.members.get(user=cast.bob)
     address = reverse("web:course_member", args=[course.slug, bob.pk])
