@@ -81,8 +81,8 @@ def class_read(text: str, course: Course | None = None) -> list[ClassRow]:
     known = people_named(cells.get("email", "") for _, cells in found)
     taken = usernames_taken(name for _, cells in found for name in (cells.get("username", ""), _wanted(cells)))
     seen: set[str] = set()
-    rows = [_row(line, cells, known, taken, seen) for line, cells in found]
-    return rows if course is None else _of_course(rows, course)
+    people = [_row(line, cells, known, taken, seen) for line, cells in found]
+    return people if course is None else _of_course(people, course)
 
 
 def _of_course(rows: Sequence[ClassRow], course: Course) -> list[ClassRow]:
