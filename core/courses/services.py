@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.links import absolute, page
-from core.models import Announcement, Course, Member, NoticeKind, Role, Tournament, User
+from core.models import Announcement, Course, Member, NoticeKind, Registration, Role, Tournament, TournamentState, User
 from core.notices.services import Message, notify_each
 
 SALT = "core.courses"
@@ -26,6 +26,15 @@ def members_add(*, course: Course, people: Iterable[User], role: Role = Role.STU
     return len(new)
 
 
+def members_invite(*, course: Course, people: Sequence[User]) -> None:
+    """Send people who have an account the join link of a course, which is made if there is none."""
+    if people and course.join_number is None:
+        join_open(course=course)
+    title, text = f"You are invited to {course}", "Join it on its page."
+    messages = [Message(one, title, text, join_path(course), about=f"join {course.pk}") for one in people]
+    notify_each(kind=NoticeKind.ANNOUNCEMENT, messages=messages)
+
+
 def member_change(*, member: Member, role: Role) -> None:
     """Give a member another role."""
     member.role = role
@@ -33,8 +42,13 @@ def member_change(*, member: Member, role: Role) -> None:
 
 
 def member_remove(*, member: Member) -> None:
-    """Take a person out of a course; their agents and results stay."""
-    member.delete()
+    """Take a person out of a course; their agents and results stay, their registrations do not."""
+    with transaction.atomic():
+        planned = Registration.objects.filter(
+            tournament__course=member.course_id, tournament__state=TournamentState.PLANNED
+        )
+        planned.filter(agent__owner=member.user_id).delete()
+        member.delete()
 
 
 def join_open(*, course: Course) -> None:
@@ -50,11 +64,13 @@ def join_close(*, course: Course) -> None:
 
 
 def join_address(course: Course) -> str:
-    """Return the full address of the join link, which is signed, so that it cannot be guessed; empty without one."""
-    if course.join_number is None:
-        return ""
-    token = signing.Signer(salt=SALT).sign(f"{course.pk}.{course.join_number}")
-    return absolute(page("course_join", token))
+    """Return the full address of the join link; empty without one."""
+    return "" if course.join_number is None else absolute(join_path(course))
+
+
+def join_path(course: Course) -> str:
+    """Return the path of the join link, which is signed, so that it cannot be guessed."""
+    return page("course_join", signing.Signer(salt=SALT).sign(f"{course.pk}.{course.join_number}"))
 
 
 def join_find(token: str) -> Course | None:

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from arena_kit.upload.image_reference import is_image_name
-from core.courses.sight import seen
+from core.courses.sight import belongs, courses_closed, seen
 from core.duels.challenge_selectors import active_version, rival_obstacle
 from core.errors import Refused
 from core.models import Environment, JobState, Submission, SubmissionForm, User
@@ -168,7 +168,8 @@ def _player(version: str, environment: Environment, caller: User, *, field: str)
 
 
 def _named(version: str, caller: User, field: str) -> Submission:
-    rows = Submission.objects.select_related("agent__environment", "agent__owner")
+    rows = Submission.objects.exclude(belongs(Submission, courses_closed(caller)))
+    rows = rows.select_related("agent__environment", "agent__owner")
     kind, _, value = version.partition(":")
     found: Submission | None = None
     if kind == "submission" and value:

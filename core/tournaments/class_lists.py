@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 
 from arena_kit.text import plain_line
-from core.courses.services import members_add
+from core.courses.services import members_add, members_invite
 from core.errors import Refused
 from core.models import Course, Tournament, User
 from core.models.user import ANONYMOUS_EMAIL, email_problem
@@ -41,6 +41,7 @@ class ClassRow:
     """A person of a list. line: in the file, from 1. account: theirs, if there is one. problem: why there can be none.
 
     username: of the new account, made from the e-mail if the list names none. team: as the list has it, or the account.
+    is_invited: whether they have an account and are no member of the course, which may not add them by itself.
     """
 
     line: int
@@ -49,18 +50,20 @@ class ClassRow:
     team: str
     account: User | None = None
     problem: str = ""
+    is_invited: bool = False
 
     @property
     def moves(self) -> bool:
         """Return whether a person who has an account gets another team."""
-        return self.account is not None and not self.account.is_staff and self.team != self.account.team
+        account = None if self.is_invited else self.account
+        return account is not None and not account.is_staff and self.team != account.team
 
     @property
     def is_new(self) -> bool:
         return self.account is None and not self.problem
 
 
-def class_read(text: str) -> list[ClassRow]:
+def class_read(text: str, course: Course | None = None) -> list[ClassRow]:
     """Return what a list says about each person. Raises Refused for a text that is no such list."""
     if "\0" in text:
         raise Refused("This is not text. Save the list as “CSV UTF-8”.")
@@ -78,7 +81,17 @@ def class_read(text: str) -> list[ClassRow]:
     known = people_named(cells.get("email", "") for _, cells in found)
     taken = usernames_taken(name for _, cells in found for name in (cells.get("username", ""), _wanted(cells)))
     seen: set[str] = set()
-    return [_row(line, cells, known, taken, seen) for line, cells in found]
+    people = [_row(line, cells, known, taken, seen) for line, cells in found]
+    return people if course is None else _of_course(people, course)
+
+
+def _of_course(rows: Sequence[ClassRow], course: Course) -> list[ClassRow]:
+    """Mark the people who have an account and are no members, whose names and teams are not shown."""
+    members = set(course.members.values_list("user", flat=True))
+    return [
+        row if row.account is None or row.account.pk in members else replace(row, username="", team="", is_invited=True)
+        for row in rows
+    ]
 
 
 def class_create(
@@ -86,7 +99,8 @@ def class_create(
 ) -> list[User]:
     """Create the new accounts of a list, each told by e-mail to choose a password, and invite all to a tournament.
 
-    course: all become members of it, and people who have an account get the team that the list names.
+    course: the new ones become members of it, members get the team that the list names, and other people a notice
+    with the join link: members show their sources to the teachers, so that people join by themselves.
 
     All or none: raises Refused if an address or a name was taken meanwhile. Rows with a problem are left out.
     """
@@ -94,7 +108,8 @@ def class_create(
         made = [user_invite(email=row.email, username=row.username, team=row.team) for row in rows if row.is_new]
         there = [row.account for row in rows if row.account is not None]
         if course is not None:
-            members_add(course=course, people=[*there, *made])
+            members_add(course=course, people=made)
+            members_invite(course=course, people=[row.account for row in rows if row.account and row.is_invited])
             for row in rows:
                 if row.account is not None and row.moves:
                     user_update(user=row.account, github=row.account.github, team=row.team)

@@ -11,6 +11,7 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.courses.sight import seen
 from core.duels.challenge_selectors import ChallengeDuel, ChallengeTally, challenge_rows, report_of
 from core.duels.challenges import challenge_cancel, challenge_create
 from core.duels.version_tests import version_test_create
@@ -120,7 +121,7 @@ class ChallengeList(Listed[Challenge], Acting):
         account = self.account(request)
         form = checked(ChallengeRequest, request)
         wanted = {key: form[key] for key in ("agent", "opponent") if form[key] is not None}
-        found = agent_rows().in_bulk(set(wanted.values()))
+        found = seen(agent_rows(), account).in_bulk(set(wanted.values()))
         for name, key in wanted.items():
             if key not in found:
                 raise ValidationError({name: ["There is no such agent."]})

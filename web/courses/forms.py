@@ -34,8 +34,8 @@ class CourseForm(CourseModelForm):
         labels = {"slug": "Name in addresses", "kind": "Pages call it", "seen_by": "Who sees it", "about": "Text"}
         help_texts = {
             "slug": "Small letters, digits and hyphens.",
-            "seen_by": "With all that belongs to it. “People with the link”: it is in no list; people who have "
-            "an address of it see it.",
+            "seen_by": "It and all that belongs to it. “People with the link”: no list shows it; people who have "
+            "its address see it.",
             "time_zone": "New tournaments get it. Times are shown in it to everyone, also when clocks change.",
         }
         widgets = {"about": forms.Textarea(attrs={"rows": 8})}

@@ -22,12 +22,12 @@ from core.courses.services import (
     members_add,
     people_tell,
 )
-from core.models import Role
+from core.models import Course, Role
 from core.people.rights import may
 from web.courses.views import course_for
 from web.organise.acting import record
 from web.organise.class_page import class_page
-from web.site.organisers import organiser
+from web.site.organisers import check, organiser
 
 FILTERS = ((NOTHING, "Nothing yet"), (FAILED, "Failed"), (UNREGISTERED, "Not registered"))
 REMINDERS = {
@@ -74,7 +74,7 @@ def remind(request: HttpRequest, course: str) -> HttpResponse:
         raise Http404("There is no such filter.")
     lacking = [one.member.user for one in roster.shown(show)]
     with transaction.atomic():
-        count = people_tell(course=row, people=lacking, title=f"A reminder of {row}", text=_reminder(roster, show))
+        count = people_tell(course=row, people=lacking, title=f"A reminder from {row}", text=_reminder(roster, show))
         record(request, "remind", row, f"{count} people: {show}")
     messages.success(request, f"{count} {'person is' if count == 1 else 'people are'} reminded.")
     return redirect(f"{reverse('web:course_people', args=[row.slug])}?show={show}")
@@ -83,10 +83,12 @@ def remind(request: HttpRequest, course: str) -> HttpResponse:
 @require_POST
 @login_required
 def member(request: HttpRequest, course: str, member_id: int) -> HttpResponse:
-    """Give a member another role, or remove them. Only the site's organisers decide about teachers."""
-    row = course_for(request, course, RIGHT)
+    """Give a member another role, or remove them; they may leave too. Only organisers of the site choose teachers."""
+    row, role = get_object_or_404(Course, slug=course), request.POST.get("role", "")
     found = get_object_or_404(row.members.select_related("user"), pk=member_id)
-    role = request.POST.get("role", "")
+    leaves = role == "remove" and found.user == request.user and found.role != Role.TEACHER
+    if not leaves:
+        check(request, RIGHT, row.pk)
     if role not in (*Role.values, "remove"):
         raise Http404("There is no such role.")
     if Role.TEACHER in (found.role, role) and not may(request.user, RIGHT):
@@ -97,6 +99,9 @@ def member(request: HttpRequest, course: str, member_id: int) -> HttpResponse:
             member_remove(member=found)
         else:
             member_change(member=found, role=Role(role))
+    if leaves:
+        messages.success(request, f"You have left {row}.")
+        return redirect("web:courses")
     messages.success(request, f"{found.user} is {'removed' if role == 'remove' else f'a {Role(role).label} now'}.")
     return redirect("web:course_people", row.slug)
 

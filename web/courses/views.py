@@ -84,6 +84,7 @@ def course(request: HttpRequest, course: str) -> HttpResponse:
     context = {
         "course": row,
         "role": roles_of(viewer).get(row.pk),
+        "leaving": row.members.filter(user=viewer.pk).exclude(role=Role.TEACHER).first(),
         "teachers": row.members.filter(role=Role.TEACHER).select_related("user"),
         "news": row.announcements.select_related("written_by", "tournament__environment")[:ANNOUNCEMENTS_SHOWN],
         "planned": tournament_planned_list(row, now=timezone.now()),

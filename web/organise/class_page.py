@@ -24,7 +24,7 @@ def class_page(request: HttpRequest, course: Course | None = None) -> HttpRespon
     """Show the page of a list of people. course: the course whose members they become."""
     may_invite = course is None and may(request.user, INVITES)
     form = ClassForm(sent(request), request.FILES or None, may_invite=may_invite)
-    rows = _read(form) if form.is_valid() else []
+    rows = _read(form, course) if form.is_valid() else []
     after = reverse("web:course_people", args=[course.slug]) if course else reverse("web:organise_people")
     if rows and "create" in request.POST and _created(request, form, rows, course):
         return redirect(after)
@@ -37,6 +37,7 @@ def class_page(request: HttpRequest, course: Course | None = None) -> HttpRespon
         "moved": sum(row.moves for row in rows) if course else 0,
         "new": sum(row.is_new for row in rows),
         "there": sum(row.account is not None for row in rows),
+        "invited": sum(row.is_invited for row in rows),
         "wrong": sum(bool(row.problem) for row in rows),
         "text": form.cleaned_data["text"] if rows else "",
         "chosen": form.cleaned_data.get("tournament") if rows else None,
@@ -44,10 +45,10 @@ def class_page(request: HttpRequest, course: Course | None = None) -> HttpRespon
     return render(request, "web/organise/class.html", context, status=422 if form.errors else 200)
 
 
-def _read(form: ClassForm) -> list[ClassRow]:
+def _read(form: ClassForm, course: Course | None) -> list[ClassRow]:
     """Return the people of a valid form; for a text that is no list, note why at the form."""
     try:
-        return class_read(form.cleaned_data["text"])
+        return class_read(form.cleaned_data["text"], course)
     except Refused as refusal:
         refuse(form, refusal)
         return []
@@ -69,8 +70,8 @@ def _created(request: HttpRequest, form: ClassForm, rows: list[ClassRow], course
         refuse(form, refusal)
         return False
     told = f" {tournament} now invites all people of the list." if tournament else ""
-    told = f" All people of the list are members of {course}." if course else told
-    messages.success(
-        request, f"{len(made)} account{'s' * (len(made) != 1)} created; each person gets a link by e-mail.{told}"
-    )
+    if course is not None and (invited := sum(row.is_invited for row in rows)):
+        told = f" {invited} {'person who has' if invited == 1 else 'people who have'} an account got the join link."
+    created = f"{len(made)} account{'s' * (len(made) != 1)} created; each person gets a link by e-mail." if made else ""
+    messages.success(request, f"{created}{told}".strip() or "The teams are changed.")
     return True

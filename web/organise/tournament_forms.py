@@ -107,7 +107,7 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
             # The zone of the course, not that of the browser.
             self.fields["time_zone"].widget.attrs.pop("data-new", None)
             environment.queryset = environment.queryset.filter(Q(course=None) | Q(course=of))
-            season.queryset = season.queryset.filter(environment__course=of)
+            season.queryset = season.queryset.filter(Q(environment__course=of) | Q(pk=self.instance.season_id))
         if self.instance.pk:
             environment.disabled = True
             season.queryset = season.queryset.filter(environment=self.instance.environment_id)
@@ -122,11 +122,14 @@ class RelabelForm(PartedForm):
         fields = ("name", "season", "about", "results")
         labels = LABELS
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, of: Course | None = None, **kwargs: Any) -> None:
+        """of: as in `TournamentForm`."""
         super().__init__(*args, **kwargs)
         season = self.fields["season"]
         assert isinstance(season, forms.ModelChoiceField)
         season.queryset = Season.objects.select_related("environment").filter(environment=self.instance.environment_id)
+        if of is not None:
+            season.queryset = season.queryset.filter(Q(environment__course=of) | Q(pk=self.instance.season_id))
         season.empty_label = "No season"
         if self.instance.results == Audience.PUBLIC:
             # They stay in histories, notices and people's files, so they can no longer be withheld.

@@ -84,11 +84,11 @@ def replan(request: HttpRequest, tournament_id: int) -> HttpResponse:
     check(request, "core.change_tournament", row.course_id if row else None)
     if row is None:
         raise Http404("There is no such tournament.")
+    of = None if may(request.user, "core.change_tournament") else row.course
     if row.state != TournamentState.PLANNED:
-        return _relabel(request, row)
+        return _relabel(request, row, of)
     with zoned(request, row):
-        is_organiser = may(request.user, "core.change_tournament")
-        form = TournamentForm(sent(request), instance=row, of=None if is_organiser else row.course)
+        form = TournamentForm(sent(request), instance=row, of=of)
         if _is_sent(request) and form.is_valid() and _saved(request, form):
             return redirect("web:edition", row.environment.slug, row.edition)
         return _page(request, form)
@@ -107,12 +107,12 @@ def _back(request: HttpRequest, course: Course | None) -> str:
     return reverse("web:organise_tournaments")
 
 
-def _relabel(request: HttpRequest, row: Tournament) -> HttpResponse:
+def _relabel(request: HttpRequest, row: Tournament, of: Course | None) -> HttpResponse:
     """Change the name, the season and the audience of a tournament that has begun."""
     if row.state == TournamentState.CANCELLED:
         messages.error(request, "The tournament was cancelled, so nothing about it changes any more.")
         return redirect("web:edition", row.environment.slug, row.edition)
-    form = RelabelForm(sent(request), instance=row)
+    form = RelabelForm(sent(request), instance=row, of=of)
     if form.is_valid() and _relabelled(request, form):
         return redirect("web:edition", row.environment.slug, row.edition)
     context = {

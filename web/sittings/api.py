@@ -14,9 +14,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.addresses import client_address
+from core.courses.sight import seen
 from core.duels.positions import Position, position_of
 from core.listing import agent_rows
-from core.models import Agent, DuelOutcome, Sitting, User
+from core.models import Agent, Duel, DuelOutcome, Sitting, User
 from core.sittings.selectors import sittings_open
 from core.sittings.services import MOST_STEPS, sitting_begin, sitting_move, sitting_resign
 from web.api.base import Acting, checked, one, refusals
@@ -124,7 +125,7 @@ class SittingList(Acting):
         """Begin a match against an agent. It is unrated, and counts towards the matches of a day as on the site."""
         account = self.account(request)
         form = checked(SittingRequest, request)
-        agent = agent_rows().filter(pk=form["agent"]).first()
+        agent = seen(agent_rows(), account).filter(pk=form["agent"]).first()
         if agent is None:
             raise ValidationError({"agent": ["There is no such agent."]})
         made = _begun(request, account, agent, form)
@@ -177,6 +178,7 @@ class SittingResign(Acting):
 def _begun(request: Request, account: User, agent: Agent, form: dict[str, Any]) -> Sitting:
     position: Position | None = None
     if form["duel"] is not None:
+        one(seen(Duel.objects.all(), account), pk=form["duel"])
         position = position_of(get_duel(request, form["duel"]), form["match"], form["ply"])
     seat = None if form["seat"] is None else SEATS.index(form["seat"])
     address = client_address(request.META)

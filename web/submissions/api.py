@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from arena_kit.upload.image_reference import MOST_REFERENCE_CHARACTERS
 from arena_kit.upload.packing import pack_files, pack_image
+from core.courses.sight import Viewer, seen
 from core.listing import agent_rows, environment_rows
 from core.models import Agent, AuditEntry, Environment
 from core.models.agent import agent_name
@@ -131,9 +132,9 @@ class AgentRequest(UploadRequest):
     )
 
 
-def environment_named(wanted: str) -> Environment:
-    """Return an environment by its slug or env_id. Raises ValidationError."""
-    environment = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
+def environment_named(wanted: str, viewer: Viewer) -> Environment:
+    """Return an environment that a viewer may see by its slug or env_id. Raises ValidationError."""
+    environment = seen(environment_rows(), viewer).filter(Q(slug=wanted) | Q(env_id=wanted)).first()
     if environment is None:
         raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
     return environment
@@ -187,7 +188,7 @@ class AgentList(VisibleAgents, Listed[Agent], Uploading):
         """Create an agent and upload its first version. Sending the same again returns the same version, and a note."""
         owner = self.account(request)
         form = self.checked(AgentRequest, request)
-        environment = environment_named(form["environment"])
+        environment = environment_named(form["environment"], owner)
         notes: list[str] = []
         with refusals():
             submission = agent_create(

@@ -67,7 +67,7 @@ class Validate(Acting):
         form = checked(ValidateRequest, request)
         try:
             found = upload_findings(
-                archive=form["archive"], environment=environment_named(form["environment"]), owner=owner
+                archive=form["archive"], environment=environment_named(form["environment"], owner), owner=owner
             )
         except Unfinished as trouble:
             raise Busy(trouble) from None

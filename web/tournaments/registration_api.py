@@ -12,6 +12,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.courses.sight import seen
 from core.listing import agent_rows, registration_rows, tournament_rows
 from core.models import Agent, Registration, User
 from core.tournaments.registrations import registration_create, registration_withdraw
@@ -72,7 +73,7 @@ class RegistrationShown(Acting):
 
 
 def _own(account: User, agent_id: int) -> Agent:
-    agent = one(agent_rows(), pk=agent_id)
+    agent = one(seen(agent_rows(), account), pk=agent_id)
     if agent.owner_id != account.pk:
         raise PermissionDenied("Only the owner of an agent may register or withdraw it.")
     return agent

@@ -74,7 +74,7 @@ def test_organisers_add_a_course_and_appoint_its_teachers(cast: Cast, visit: As)
     assert AuditEntry.objects.filter(action="add", model="core.course").exists()
     charlie = visit(cast.charlie)
     assert "Club, 1 member" in charlie.get("/courses/").text
-    assert "Go" not in visit(cast.bob).get("/courses/").text
+    assert "/courses/go/" not in visit(cast.bob).get("/courses/").text
     assert visit(cast.bob).get("/courses/go/").status_code == 404
     # Not staff: no page of the desk is open to them.
     assert charlie.get("/organise/").status_code == 403
@@ -175,17 +175,29 @@ def test_a_longer_roster_costs_no_more_queries(course: Course, teacher: Client, 
     assert counts[0] == counts[1]
 
 
-def test_people_come_by_a_list_which_sets_their_teams(course: Course, teacher: Client, cast: Cast) -> None:
+def test_people_come_by_a_list_which_sets_the_teams_of_members(
+    course: Course, teacher: Client, cast: Cast, visit: As
+) -> None:
     address = reverse("web:course_class", args=[course.slug])
-    Member.objects.filter(user=cast.bob).delete()
-    preview = teacher.post(address, {"text": CSV}).text
+    listed = CSV + "charlie@arena.example,,Red\n"
+    preview = teacher.post(address, {"text": listed}).text
     assert "team was Blue" in preview
-    assert not course.members.filter(user=cast.bob).exists()
-    assert teacher.post(address, {"text": CSV, "create": "1"}).status_code == 302
+    # Whose account it is, a teacher does not learn.
+    assert ">charlie<" not in preview
+    answer = teacher.post(address, {"text": listed, "create": "1"}, follow=True).text
+    assert "1 account created" in answer
+    assert "1 person who has an account got the join link" in answer
     assert AuditEntry.objects.filter(action="add_members", object_name="Robots").exists()
     cast.bob.refresh_from_db()
     assert cast.bob.team == "Red"
     assert {one.user.username for one in course.members.all()} == {"alice", "bob", "newton"}
+    before = cast.charlie.team
+    cast.charlie.refresh_from_db()
+    assert cast.charlie.team == before
+    notice = Notice.objects.get(user=cast.charlie)
+    visit(cast.charlie).post(notice.address)
+    assert course.members.filter(user=cast.charlie, role=Role.STUDENT).exists()
+    assert "is a member" in teacher.post(address, {"text": listed}).text
 
 
 def test_people_come_by_the_join_link_while_it_is_open(course: Course, teacher: Client, cast: Cast, visit: As) -> None:
@@ -202,6 +214,29 @@ def test_people_come_by_the_join_link_while_it_is_open(course: Course, teacher: 
     teacher.post(link, {"close": "1"})
     assert visit(cast.olga).get(f"/courses/join/{address}").status_code == 404
     assert visit(cast.olga).get("/courses/join/nothing/").status_code == 404
+
+
+def test_members_leave_and_teachers_do_not(course: Course, teacher: Client, cast: Cast, visit: As) -> None:
+    bob, alice = (course.members.get(user=one) for one in (cast.bob, cast.alice))
+    client = visit(cast.bob)
+    address = reverse("web:course_member", args=[course.slug, bob.pk])
+    assert address in client.get("/courses/robots/").text
+    assert client.post(address, {"role": "TUTOR"}).status_code == 403
+    assert "You have left Robots." in client.post(address, {"role": "remove"}, follow=True).text
+    assert client.get("/courses/robots/").status_code == 404
+    assert "Leave Robots" not in teacher.get("/courses/robots/").text
+    own = reverse("web:course_member", args=[course.slug, alice.pk])
+    assert teacher.post(own, {"role": "remove"}).status_code == 403
+
+
+def test_a_planned_tournament_says_to_whom_of_the_course_it_is_open(
+    course: Course, teacher: Client, environment: Environment
+) -> None:
+    cup = factories.planned(environment)
+    Tournament.objects.filter(pk=cup.pk).update(course=course)
+    page = " ".join(teacher.get(reverse("web:edition", args=[environment.slug, cup.edition])).text.split())
+    assert "members of Robots</dd>" in page
+    assert "everyone who can see Robots</dd>" in page
 
 
 def test_only_organisers_appoint_teachers(course: Course, teacher: Client, cast: Cast, visit: As) -> None:
