@@ -259,7 +259,9 @@ def visiting(submissions: Sequence[Submission]) -> dict[str, Any]:
     from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.sessions.backends.db import SessionStore
+    from django.middleware.csrf import CSRF_SECRET_LENGTH
     from django.utils import timezone
+    from django.utils.crypto import get_random_string
 
     from core.people.tokens import token_create
 
@@ -271,9 +273,11 @@ def visiting(submissions: Sequence[Submission]) -> dict[str, Any]:
     session[SESSION_KEY], session[HASH_SESSION_KEY] = str(person.pk), person.get_session_auth_hash()
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
     session.save()
+    csrf = get_random_string(CSRF_SECRET_LENGTH)
     return {
         "pages": _pages(submissions),
-        "cookie": f"{settings.SESSION_COOKIE_NAME}={session.session_key}",
+        # Browsers send both: pages with forms are kept for the reader whose forms they are.
+        "cookie": f"{settings.SESSION_COOKIE_NAME}={session.session_key}; {settings.CSRF_COOKIE_NAME}={csrf}",
         "uploads": uploads,
     }
 

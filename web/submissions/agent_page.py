@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from core.consistent import one_moment
 from core.duels.challenge_selectors import active_version
-from core.models import Agent
+from core.models import Agent, User
 from core.notices.selectors import unread_count
+from core.people.rights import may, roles_of
 from core.submissions.last_duels import LastDuel, last_duels
-from core.submissions.progress import Progress, agent_progress
+from core.submissions.progress import Progress, agent_progress, owned
 from core.submissions.tries import agents_visible
 from core.tournaments.results import Viewer
 from core.watching.shown import agent_shown
@@ -50,16 +51,16 @@ def agent_page(
                 context["quotas"] = upload_quotas(row.owner, row.environment, form)
             return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
 
-        return _kept_for_owner(request, row, progress, make) if row.owner_id == viewer.pk else make()
+        return for_one_reader(request, lambda: _facts(row, viewer, progress), make)
 
 
-def _kept_for_owner(
-    request: HttpRequest, row: Agent, progress: Progress, make: Callable[[], HttpResponse]
-) -> HttpResponse:
-    def facts() -> list[object]:
-        return [progress.stamp, agent_shown(row.environment.slug, row.name), unread_count(row.owner)]
-
-    return for_one_reader(request, facts, make)
+def _facts(row: Agent, viewer: Viewer, progress: Progress) -> list[object]:
+    """Return what the page of an agent depends on for a person who is logged in."""
+    assert isinstance(viewer, User)
+    return [
+        *[progress.stamp, agent_shown(row.environment.slug, row.name), owned(viewer, row.environment)],
+        *[unread_count(viewer), roles_of(viewer), may(viewer, "core.view_submission")],
+    ]
 
 
 def _state(row: Agent, viewer: Viewer, now: datetime) -> tuple[Place, list[LastDuel], Progress]:

@@ -1,4 +1,4 @@
-"""The page of one's own agent is kept for its owner for as long as nothing on it changes."""
+"""The page of an agent is kept for each person who is logged in for as long as nothing on it changes."""
 
 from __future__ import annotations
 
@@ -88,3 +88,15 @@ def test_each_reader_has_a_page_of_their_own(cast: Cast, agent: Agent, visit: As
     # Another login of hers has another token for its forms.
     again, _ = _read(visit(cast.alice), agent)
     assert again != own
+
+
+def test_a_page_of_another_follows_what_its_reader_can_do(cast: Cast, agent: Agent, visit: As) -> None:
+    factories.rating(agent.submissions.get())
+    bob = visit(cast.bob)
+    first, made = _read(bob, agent)
+    second, kept = _read(bob, agent)
+    assert second == first
+    assert kept < made
+    assert "Challenge mine" not in second
+    factories.ready(factories.agent(cast.bob, agent.environment, "bobs"))
+    assert "Challenge mine" in _read(bob, agent)[0]
