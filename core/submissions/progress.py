@@ -29,7 +29,6 @@ from core.models import (
     Publication,
     Submission,
     TournamentState,
-    User,
     Validation,
 )
 from core.submissions.last_duels import LastDuel
@@ -122,11 +121,6 @@ class Progress:
 
     stamp: str
     is_moving: bool
-
-
-def owned(owner: User, environment: Environment) -> object:
-    """Return the state of a person's uploads and challenges in an environment."""
-    return OWNED(owner.pk, environment.pk)
 
 
 def agent_progress(

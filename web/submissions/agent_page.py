@@ -14,7 +14,7 @@ from core.models import Agent, User
 from core.notices.selectors import unread_count
 from core.people.rights import may, roles_of
 from core.submissions.last_duels import LastDuel, last_duels
-from core.submissions.progress import Progress, agent_progress, owned
+from core.submissions.progress import OWNED, Progress, agent_progress
 from core.submissions.tries import agents_visible
 from core.tournaments.results import Viewer
 from core.watching.shown import agent_shown
@@ -58,7 +58,7 @@ def _facts(row: Agent, viewer: Viewer, progress: Progress) -> list[object]:
     """Return what the page of an agent depends on for a person who is logged in."""
     assert isinstance(viewer, User)
     return [
-        *[progress.stamp, agent_shown(row.environment.slug, row.name), owned(viewer, row.environment)],
+        *[progress.stamp, agent_shown(row.environment.slug, row.name), OWNED(viewer.pk, row.environment_id)],
         *[unread_count(viewer), roles_of(viewer), may(viewer, "core.view_submission")],
     ]
 
