@@ -67,6 +67,13 @@ class Import:
 
     def run(self) -> dict[str, int]:
         """Import what is not here yet, and return how many of each kind that were, or would be."""
+        try:
+            return self._run()
+        finally:
+            # Last, because an account that is closed uploads nothing; it never had a password here.
+            User.objects.filter(pk__in=self._closed).update(is_active=False)
+
+    def _run(self) -> dict[str, int]:
         slugs = {_text(row, "id"): _text(row, "slug") for row in self.tables["environment"]}
         here = {row.slug: row for row in Environment.objects.filter(slug__in=slugs.values(), seats=2)}
         for slug in sorted(set(slugs.values()) - here.keys()):
@@ -93,8 +100,6 @@ class Import:
         if not self.dry_run:
             for environment in environments.values():
                 rebuild(environment)
-            # Last, because an account that is closed uploads nothing.
-            User.objects.filter(pk__in=self._closed).update(is_active=False)
         return self.counts
 
     def _by(self, table: str, column: str) -> dict[str, list[Row]]:
@@ -116,7 +121,10 @@ class Import:
 
     def _user(self, row: Row) -> None:
         email = _text(row, "email")
-        user = User.objects.filter(email__iexact=email).first()
+        user, joined = User.objects.filter(email__iexact=email).first(), _time(row, "date_joined")
+        is_closed = row["is_active"] == "f"
+        if user is not None and user.must_confirm_email and user.date_joined != joined:
+            raise Refused("An account here has its e-mail and has not confirmed it.")
         if user is None:
             user = User(
                 email=email,
@@ -129,18 +137,21 @@ class Import:
                 user = user_create(
                     email=email, username=user.username, password=None, team=user.team, github=user.github
                 )
-                if PASSWORD.fullmatch(_text(row, "password")):
+                if PASSWORD.fullmatch(_text(row, "password")) and not is_closed:
                     user.password = _text(row, "password")
-                user.date_joined = _time(row, "date_joined") or user.date_joined
+                user.date_joined = joined or user.date_joined
                 user.save(update_fields=["password", "date_joined"])
-                self._closed += [user.pk] if row["is_active"] == "f" else []
             self.counts["accounts"] += 1
+        if is_closed and user.pk and user.date_joined == joined and not user.last_login:
+            self._closed.append(user.pk)
         self._users[_text(row, "id")] = user
 
     def _version(self, competitor: Row, row: Row, environment: Environment, owner: User) -> None:
         name, number = _text(competitor, "name"), _number(row, "version_number")
         public_id = uuid.uuid5(NAMESPACE, f"{environment.slug}/{owner.email}/{name}/{number}")
         known = Submission.objects.filter(public_id=public_id).select_related("agent__environment").first()
+        if known is not None and (known.agent.owner_id, known.agent.environment_id) != (owner.pk, environment.pk):
+            raise Refused("Another account has a version with its id.")
         if known is None:
             archive = self._archive(_text(row, "zip_file"))
             upload_look(archive=archive, environment=environment)
@@ -161,11 +172,13 @@ class Import:
                     labels=labels,
                     has_quota=False,
                 )
+            elif (newest := agent.submissions.order_by("number").last()) and newest not in self._versions.values():
+                raise Refused(f"Its agent here has {newest} already, which may be newer.")
             else:
                 known = submission_create(agent=agent, archive=archive, labels=labels, has_quota=False)
             # An archive that equals the one before is that version.
             self.counts["versions"] += known.public_id == public_id
-            if (created_at := _time(row, "created_at")) is not None:
+            if known.public_id == public_id and (created_at := _time(row, "created_at")) is not None:
                 Submission.objects.filter(pk=known.pk).update(created_at=created_at)
         self._versions[_text(row, "id")] = known
 

@@ -51,7 +51,7 @@ def test_teachers_and_tutors_see_the_sources_of_members_and_referees_do_not(envi
     agents = [factories.agent(owner, environment) for owner in (mine, other)]
     for one in agents:
         factories.submission(one)
-    # Without a tournament of the course they are nobody's business.
+    # Without a tournament of the course no role of it shows them.
     assert not agents_tutored(people[Role.TEACHER]).exists()
     cup = factories.planned(environment)
     Tournament.objects.filter(pk=cup.pk).update(course=here)

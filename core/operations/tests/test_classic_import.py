@@ -17,6 +17,7 @@ from pytest_django.fixtures import Settings
 from core.editions.progress import standings_refresh
 from core.models import Agent, Build, Duel, Environment, Participant, Submission, Tournament, User
 from core.operations import classic_dump
+from core.operations.classic_import import NAMESPACE
 from core.tests import factories
 from tests.samples import FIRST, LAST, zip_of
 
@@ -143,6 +144,34 @@ def test_an_account_that_is_here_stays_as_it_is(environment: Environment, tmp_pa
         now = User.objects.get(pk=row.pk)
         assert (now.password, now.team, now.is_active) == (row.password, "Green", True)
     assert {agent.owner for agent in Agent.objects.all()} == set(before)
+
+
+def test_an_account_that_is_not_confirmed_gets_no_agents(environment: Environment, tmp_path: Path) -> None:
+    squatter = factories.user("ada")
+    User.objects.filter(pk=squatter.pk).update(email_confirmed_at=None)
+    dump_of(tmp_path)
+    assert "has not confirmed it" in imported(tmp_path)
+    assert not squatter.agents.exists()
+
+
+def test_an_id_that_another_account_has_taken_is_no_version_of_this_one(
+    environment: Environment, tmp_path: Path
+) -> None:
+    dump_of(tmp_path)
+    email = factories.user("ada").email
+    taken = uuid.uuid5(NAMESPACE, f"{environment.slug}/{email}/alpha/1")
+    thief = factories.submission(factories.agent(factories.user("eve"), environment), public_id=taken)
+    assert "Another account has a version with its id." in imported(tmp_path)
+    assert not thief.participations.exists()
+
+
+def test_an_older_version_never_becomes_the_newest_of_an_agent_that_is_here(
+    environment: Environment, tmp_path: Path
+) -> None:
+    dump_of(tmp_path)
+    own = factories.submission(factories.agent(factories.user("ada"), environment, "alpha"))
+    assert "which may be newer" in imported(tmp_path)
+    assert own.agent.submissions.get() == own
 
 
 @pytest.mark.parametrize(
