@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +19,7 @@ from arena_kit.rollout.attempt import Work
 from arena_kit.rollout.checks.evidence import SUCCESS
 from arena_kit.rollout.judge import CheckResult as Judged
 from arena_kit.rollout.judge import EndedBy, TaskOutcome, TaskVerdict
+from arena_kit.zips import zip_bytes
 from core.models import (
     Agent,
     Batch,
@@ -64,14 +63,13 @@ MEMBERS = override_settings(ROLLOUTS="members")
 
 def packed(*, tasks: Sequence[Mapping[str, Any]] | None = TASKS, **keys: Any) -> SimpleUploadedFile:
     """A package as a zip. keys: of its manifest."""
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr("environment.yml", yaml.safe_dump({**MANIFEST, **keys}))
-        archive.writestr("compose.yml", COMPOSE)
-        archive.writestr("services/web/server.py", "print()")
-        if tasks is not None:
-            archive.writestr("tasks.json", json.dumps(list(tasks)))
-    return SimpleUploadedFile("package.zip", data.getvalue())
+    files = {
+        "environment.yml": yaml.safe_dump({**MANIFEST, **keys}),
+        "compose.yml": COMPOSE,
+        "services/web/server.py": "print()",
+        **({} if tasks is None else {"tasks.json": json.dumps(list(tasks))}),
+    }
+    return SimpleUploadedFile("package.zip", zip_bytes((name, text.encode()) for name, text in files.items()))
 
 
 def package(*, is_built: bool = True, note: str = "", **changes: Any) -> Package:

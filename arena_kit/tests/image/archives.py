@@ -6,16 +6,15 @@ import io
 import zipfile
 from collections.abc import Mapping
 
+from arena_kit.zips import zip_bytes
+
 PLAYER = "class Player: ...\n"
 
 
 def archive(files: Mapping[str, str] | None = None) -> io.BytesIO:
     """Return a zip with a player.py and these files."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, text in {"player.py": PLAYER, **(files or {})}.items():
-            packed.writestr(name, text)
-    return file
+    wanted = {"player.py": PLAYER, **(files or {})}
+    return io.BytesIO(zip_bytes((name, text.encode()) for name, text in wanted.items()))
 
 
 TRAP = "raise SystemExit('the trap ran')\n"

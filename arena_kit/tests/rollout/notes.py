@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from arena_kit.rollout.packages.package import Package, package_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from arena_kit.rollout.worlds.world import World
+from arena_kit.zips import zip_bytes
 
 SERVER = """
 import http.server, sqlite3, sys, urllib.parse
@@ -75,11 +75,9 @@ def packed(**changes: Any) -> io.BytesIO:
         "services/web/server.py": SERVER, "services/web/seed.py": SEED, "seed/notes.txt": "Call Ada\n",
         "tasks.json": json.dumps(TASKS), **changes,
     }  # fmt: skip
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in contents.items():
-            archive.writestr(name, content)
-    return file
+    return io.BytesIO(
+        zip_bytes((name, text if isinstance(text, bytes) else text.encode()) for name, text in contents.items())
+    )
 
 
 def package(file: io.BytesIO) -> Package:
