@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import DatabaseError, transaction
+from django.template.defaultfilters import filesizeformat
 
+from arena_kit.environment.spec import BARE
 from arena_kit.ranking.pairing import round_robin
 from arena_kit.text import plain_line
 from core.editions.follow import rebuild
@@ -58,6 +61,8 @@ class Import:
     files: Path
     tell: Callable[[str], None]
     dry_run: bool
+    in_part: bool = False
+    """Import tournaments of which versions are left out. A later import does not complete them."""
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("accounts", "versions", "tournaments"), 0))
     _users: dict[str, User] = field(default_factory=dict)
     _closed: list[int] = field(default_factory=list)
@@ -144,6 +149,10 @@ class Import:
             self.counts["accounts"] += 1
         if is_closed and user.pk and user.date_joined == joined and not user.last_login:
             self._closed.append(user.pk)
+            if not self.dry_run and not user.is_active:
+                # An earlier import has closed it, and left out a version that is here now.
+                user.is_active = True
+                user.save(update_fields=["is_active"])
         self._users[_text(row, "id")] = user
 
     def _version(self, competitor: Row, row: Row, environment: Environment, owner: User) -> None:
@@ -186,6 +195,8 @@ class Import:
         path = self.files / name
         if not ARCHIVE.fullmatch(name) or path.is_symlink() or not path.is_file():
             raise Refused(f"Its archive {name[:60]!r} is not in {self.files}.")
+        if path.stat().st_size > settings.MAX_UPLOAD_BYTES:
+            raise Refused(f"Its archive is larger than {filesizeformat(settings.MAX_UPLOAD_BYTES)}, see UPLOAD_BYTES.")
         return SimpleUploadedFile("archive.zip", path.read_bytes())
 
     def _tournament(self, row: Row, environment: Environment, players: list[Row], duels: list[Row]) -> None:
@@ -196,7 +207,11 @@ class Import:
         if self.dry_run:
             self.counts["tournaments"] += 1
             return
-        players = [one for one in players if one["revision_id"] in self._versions]
+        here = [one for one in players if one["revision_id"] in self._versions]
+        if len(here) < len(players) and not self.in_part:
+            missing = len(players) - len(here)
+            raise Refused(f"{missing} of its {len(players)} versions are not here; --in-part imports it without them.")
+        players = here
         with transaction.atomic():
             made = Tournament.objects.create(
                 environment=environment,
@@ -250,7 +265,7 @@ class Import:
             player_1=one,
             player_2=other,
             seed=0,
-            environment_version=f"{tournament.environment.slug}-v1",
+            environment_version=f"{tournament.environment.slug}-v1{BARE}",
             state=JobState.FAILED,
             fault=JobFault.PLATFORM,
             match_count=max(1, done, _number(row, "num_matches")),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.conf import settings
@@ -214,6 +215,13 @@ def test_a_report_keeps_the_filters_of_its_summary(home: str, file: Path) -> Non
     sql = f"SELECT category, count(*) FROM {REVIEWS} WHERE stars > 4 AND written_on >= '2025' GROUP BY 1"
     for category, count in asked(file, sql):
         assert f"<td>{category}</td><td>{count}</td>" in report
+
+
+@pytest.mark.parametrize("text", ["%", "_", "A%", "a", "FR"])
+def test_the_begin_of_a_text_is_no_pattern(home: str, file: Path, text: str) -> None:
+    page = play(home, [["goto", f"/browse/accounts?column=first+name&test=begins+with&value={quote(text)}"]])
+    names = [name for (name,) in asked(file, "SELECT first_name FROM account")]
+    assert f" of {sum(name.lower().startswith(text.lower()) for name in names)}." in page
 
 
 def test_a_filter_that_no_table_has_is_left_out(home: str) -> None:

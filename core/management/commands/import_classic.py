@@ -23,6 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("dump", type=Path, help="its database, by pg_dump, as plain text or packed with gzip")
         parser.add_argument("files", type=Path, help="a folder with a copy of its bucket, which holds revisions/")
         parser.add_argument("--dry-run", action="store_true", help="only print what would be imported, and what not")
+        parser.add_argument("--in-part", action="store_true", help="also tournaments of which versions are left out")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not (options["files"] / "revisions").is_dir():
@@ -33,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(f"{options['dump']} cannot be read: {error.strerror}.") from None
         except Refused as refusal:
             raise CommandError(str(refusal)) from None
-        run = Import(tables, options["files"], self.stdout.write, options["dry_run"])
+        run = Import(tables, options["files"], self.stdout.write, options["dry_run"], options["in_part"])
         try:
             counted = ", ".join(f"{count} {name}" for name, count in run.run().items())
         except KeyError as missing:

@@ -145,7 +145,7 @@ class Command(BaseCommand):
 
     def _new_rules(self, before: Environment, environment: Environment) -> str:
         """Return what follows from new rules, in words."""
-        earlier, now = {"environment_version": before.spec_id}, {"environment_version": environment.spec_id}
+        earlier, now = {"environment_version__in": before.rules_ids}, {"environment_version": environment.spec_id}
         if environment.is_scored:
             again = Evaluation.objects.filter(**now, state__in=OPEN).count()
             done, words = Evaluation.objects.filter(**earlier).count(), ("evaluation", "evaluations")

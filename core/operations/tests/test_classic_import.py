@@ -136,6 +136,33 @@ def test_people_agents_and_results_come_over_once(
     assert (User.objects.count(), Submission.objects.count(), Participant.objects.count()) == (2, 3, 2)
 
 
+def test_an_edition_comes_when_all_its_versions_are_here_or_in_part(environment: Environment, tmp_path: Path) -> None:
+    dump_of(tmp_path)
+    beta = (tmp_path / ZIPS[2]).rename(tmp_path / "beta.zip")
+    sentence = "edition 1: left out. 1 of its 2 versions are not here; --in-part imports it without them."
+    assert sentence in imported(tmp_path)
+    assert not Tournament.objects.exists()
+
+    beta.rename(tmp_path / ZIPS[2])
+    assert imported(tmp_path).endswith("Imported: 0 accounts, 1 versions, 1 tournaments.\n")
+    assert not User.objects.get(username="bea").is_active
+    assert Duel.objects.get().environment_version == "tic-tac-toe-v1-bare"
+
+
+def test_an_edition_in_part_has_the_versions_that_are_here(environment: Environment, tmp_path: Path) -> None:
+    dump_of(tmp_path)
+    (tmp_path / ZIPS[2]).unlink()
+    assert "1 tournaments" in imported(tmp_path, in_part=True)
+    assert [str(row.submission) for row in Participant.objects.all()] == ["alpha v2"]
+
+
+def test_an_archive_above_the_limit_is_not_read(environment: Environment, tmp_path: Path, settings: Settings) -> None:
+    dump_of(tmp_path)
+    settings.MAX_UPLOAD_BYTES = 10
+    said = imported(tmp_path)
+    assert said.count("left out. Its archive is larger than 10\xa0bytes, see UPLOAD_BYTES.") == 3
+
+
 def test_an_account_that_is_here_stays_as_it_is(environment: Environment, tmp_path: Path) -> None:
     before = [factories.user(name, team="Green") for name in ("ada", "bea")]
     dump_of(tmp_path)
@@ -210,7 +237,7 @@ def test_a_row_that_does_not_fit_is_left_out_as_a_whole(environment: Environment
     dump_of(tmp_path, user=people, duel=table("duel", DUELS, duel))
     said = imported(tmp_path)
     assert "ada: left out. Its row cannot be used (OverflowError)." in said
-    assert said.endswith("Imported: 1 accounts, 1 versions, 1 tournaments.\n")
+    assert said.endswith("Imported: 1 accounts, 1 versions, 0 tournaments.\n")
     assert [row.username for row in User.objects.all()] == ["bea"]
     rows = table(
         "tournamentparticipant", "id, wins, losses, draws, points, total_score, ranking, revision_id, tournament_id",

@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django.asserts import assertContains
 
 from arena_kit.datasets.lines import read_dataset
-from core.models import Agent, Audience, Tournament
+from core.models import Agent, Audience, Duel, Tournament
 from core.submissions.descriptions import agent_share
 from core.tests.factories import Cast
 from web.conftest import As
@@ -38,6 +38,22 @@ def test_matches_are_a_data_set_only_with_the_consent_of_both_owners(client: Cli
 
     Agent.objects.filter(pk=stage.anna.agent_id).update(is_public=True, shares_moves=False)
     assert len(fetched(client, stage)) == 1
+
+
+def test_matches_without_openings_and_by_earlier_rules_are_data_sets_of_their_own(client: Client, stage: Stage) -> None:
+    Agent.objects.update(shares_moves=True)
+    address = f"/api/v1/environments/{stage.environment.slug}/matches.jsonl?rules="
+    for rules in (f"{stage.environment.spec_id}-bare", f"{stage.environment.slug}-v7"):
+        Duel.objects.update(environment_version=rules)
+        response: Any = client.get(address + rules)
+        header, *_ = read_dataset(io.BytesIO(b"".join(response.streaming_content)))
+        assert header["environment"] == rules
+        assert f"{rules}-matches.jsonl" in response["Content-Disposition"]
+    for rules in ("chess-v1", f"{stage.environment.slug}-v0", stage.environment.slug):
+        refused = client.get(address + rules)
+        assert refused.status_code == 404
+        assert f"its newest are {stage.environment.spec_id}" in refused.json()["detail"]
+    assert client.get(address + "A%00").status_code == 400
 
 
 def test_results_that_are_held_back_are_in_no_data_set(client: Client, stage: Stage) -> None:

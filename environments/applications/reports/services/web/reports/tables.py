@@ -77,7 +77,10 @@ TABLES = {
 }  # fmt: skip
 """The source of each table, and its columns."""
 NUMBERS = ("price", "quantity", "total", "stars", "rating", "amount")
-TESTS = {"is": "= ?", "is not": "<> ?", "above": "> ?", "below": "< ?", "begins with": "LIKE ? || '%'"}
+TESTS = {
+    "is": "{} = ?", "is not": "{} <> ?", "above": "{} > ?", "below": "{} < ?",
+    "begins with": "instr(lower({}), lower(?)) = 1",
+}  # fmt: skip
 """The comparisons of filters. Days are texts in order of time."""
 FILTERS = ("", "2", "3")
 """The ends of the names of the parts of each filter: column, test, value, column2 and so on."""
@@ -122,7 +125,7 @@ def _where(columns, filters):
     for end in FILTERS:
         if value := filters.get("value" + end):
             column, test = filters["column" + end], filters["test" + end]
-            conditions.append(f"{columns[column]} {TESTS[test]}")
+            conditions.append(TESTS[test].format(columns[column]))
             values.append(value if test == "begins with" else _value(column, value))
     return (f"WHERE {' AND '.join(conditions)}" if conditions else ""), values
 
