@@ -2,131 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
+from core.cache.answers import cached
 from core.courses.sight import Viewer, listed
-from core.models import (
-    Environment,
-    Evaluation,
-    Rating,
-    Rollout,
-    Submission,
-    Task,
-    TaskSplit,
-)
+from core.lookup import Lookup
+from core.models import Environment, Evaluation, Rating, Rollout, Submission, Task, TaskSplit
 from core.ratings.board import ranked
+
+
+class Leader(NamedTuple):
+    """The first of a leaderboard: its agent, number of its version, owner and rating."""
+
+    agent: str
+    number: int
+    owner: str
+    value: float
+
+
+class Best(NamedTuple):
+    """The first of a board of scores: the key of its evaluation, its agent and score."""
+
+    pk: int
+    agent: str
+    score: float
+    is_verified: bool
+
+
+class Figures(NamedTuple):
+    """How many agents and owners take part in an environment, who leads where agents play duels, and who has the best
+    score elsewhere. task_count: the tasks of an application that everyone sees."""
+
+    agent_count: int = 0
+    user_count: int = 0
+    leader: Leader | None = None
+    best: Best | None = None
+    task_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentCard:
     environment: Environment
-    agent_count: int
-    user_count: int
-    leader: Rating | None = None
-    """The first of the leaderboard, where agents play duels."""
-    best: Evaluation | None = None
-    """The first of the board, where submissions are ranked by scores."""
-    task_count: int = 0
-    """The tasks of an application that everyone sees."""
+    figures: Figures
 
 
 def environment_cards(viewer: Viewer) -> list[EnvironmentCard]:
-    """Active environments that lists show a person, with the numbers of participants and the leaders."""
-    return _cards(list(listed(Environment.objects.filter(is_active=True), viewer)))
+    """Active environments that lists show a person, with figures that are up to a second old."""
+    found = cached("cards", dict[int, Figures], lambda: _figures(_ALL))
+    rows = listed(Environment.objects.filter(is_active=True), viewer)
+    return [EnvironmentCard(row, found.get(row.pk, Figures())) for row in rows]
 
 
 def environment_card(environment: Environment) -> EnvironmentCard:
-    """One environment with its numbers and its leader. Two queries, three for an application."""
-    (card,) = _cards([environment])
-    return card
+    """One environment with its figures. Two queries."""
+    lookups = _APPLICATION if environment.is_app else _BOARD if environment.is_scored else _GAME
+    return EnvironmentCard(environment, _figures(lookups, environment.pk).get(environment.pk, Figures()))
 
 
-def _cards(environments: list[Environment]) -> list[EnvironmentCard]:
-    games = [row for row in environments if not row.is_scored]
-    boards = [row for row in environments if row.is_scored and not row.is_app]
-    applications = [row for row in environments if row.is_app]
-    # What an agent is counted by differs, and one query for all would let PostgreSQL compare every submission with
-    # every agent.
-    counts = _counts(games, _playing) | _counts(boards, _on_board) | _counts(applications, _at_work)
-    leaders, best, tasks = _leaders(games), _best(boards), _tasks(applications)
-    return [
-        EnvironmentCard(
-            environment,
-            *counts.get(environment.pk, (0, 0)),
-            leaders.get(environment.pk),
-            best.get(environment.pk),
-            tasks.get(environment.pk, 0),
-        )
-        for environment in environments
-    ]
+Part = tuple[Lookup, Callable[..., dict[str, Any]]]
+"""A query whose rows begin with the key of an environment, and what makes a part of its figures from the rest."""
 
 
-def _counts(environments: list[Environment], find: Callable[[], QuerySet[Any]]) -> dict[int, tuple[int, int]]:
-    """By environment: how many agents are in the rows that `find` returns, and how many owners they have.
+def _figures(parts: Sequence[Part], *environment: int) -> dict[int, Figures]:
+    """The figures by environment. environment: the key of the only one."""
+    found: dict[int, Figures] = {}
+    for lookup, part in parts:
+        for key, *row in lookup(*environment):
+            found[key] = found.get(key, Figures())._replace(**part(*row))
+    return found
 
-    One query, none without any environment.
-    """
-    if not environments:
-        return {}
-    rows = find().filter(agent__environment__in=environments, agent__is_disabled=False, agent__owner__is_active=True)
-    counted = (
-        rows.order_by()
-        .values("agent__environment")
-        .annotate(agents=Count("agent", distinct=True), owners=Count("agent__owner", distinct=True))
+
+def _counts(rows: QuerySet[Any], environment: tuple[int, ...]) -> QuerySet[Any, Any]:
+    """How many agents are in rows, and how many owners they have, by environment."""
+    rows = _of(rows, environment, "agent__environment").filter(agent__is_disabled=False, agent__owner__is_active=True)
+    grouped = rows.order_by().values("agent__environment")
+    return grouped.values_list(
+        "agent__environment", Count("agent", distinct=True), Count("agent__owner", distinct=True)
     )
-    return {row["agent__environment"]: (row["agents"], row["owners"]) for row in counted}
 
 
-def _playing() -> QuerySet[Submission]:
-    return Submission.objects.active()
+def _of(rows: QuerySet[Any], environment: tuple[int, ...], name: str) -> QuerySet[Any]:
+    return rows.filter(**{name: environment[0]}) if environment else rows
 
 
-def _on_board() -> QuerySet[Evaluation]:
-    return Evaluation.objects.filter(is_current=True, submission__deleted_at=None)
+# What an agent is counted by differs, and one query for all would let PostgreSQL compare every submission with every
+# agent.
+def _playing(*environment: int) -> QuerySet[Any, Any]:
+    return _counts(Submission.objects.active().filter(agent__environment__seats__gt=1), environment)
 
 
-def _at_work() -> QuerySet[Submission]:
+def _on_board(*environment: int) -> QuerySet[Any, Any]:
+    return _counts(Evaluation.objects.filter(is_current=True, submission__deleted_at=None), environment)
+
+
+def _at_work(*environment: int) -> QuerySet[Any, Any]:
     ranked = Rollout.objects.filter(submission=OuterRef("pk"), is_ranked=True).exclude(outcome="")
-    return Submission.objects.filter(Exists(ranked), deleted_at=None)
+    return _counts(Submission.objects.filter(Exists(ranked), deleted_at=None), environment)
 
 
-def _tasks(environments: list[Environment]) -> dict[int, int]:
-    """By application: how many tasks everyone sees. One query, none without any."""
-    if not environments:
-        return {}
-    rows = Task.objects.filter(environment__in=environments, is_current=True, archived_at=None).exclude(
-        split=TaskSplit.HIDDEN
+def _tasks(*environment: int) -> QuerySet[Any, Any]:
+    rows = Task.objects.filter(is_current=True, archived_at=None).exclude(split=TaskSplit.HIDDEN)
+    return (
+        _of(rows, environment, "environment").order_by().values("environment").values_list("environment", Count("pk"))
     )
-    return dict(rows.order_by().values_list("environment").annotate(Count("pk")))
 
 
-def _leaders(environments: list[Environment]) -> dict[int, Rating]:
-    """The first of the leaderboard of each environment. One query, none without any."""
-    if not environments:
-        return {}
+def _leaders(*environment: int) -> QuerySet[Any, Any]:
     first = ranked(OuterRef("pk")).values("pk")[:1]
-    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Rating.objects.filter(pk__in=chosen).select_related("submission__agent__owner")
-    shown = shown.only(
-        "value",
-        "rank",
-        "submission__number",
-        "submission__agent__name",
-        "submission__agent__environment",
-        "submission__agent__owner__username",
-    )
-    return {row.submission.agent.environment_id: row for row in shown}
+    chosen = _of(Environment.objects.order_by(), environment, "pk").values(first=Subquery(first))
+    names = ("agent__environment", "agent__name", "number", "agent__owner__username")
+    return Rating.objects.filter(pk__in=chosen).values_list(*(f"submission__{name}" for name in names), "value")
 
 
-def _best(environments: list[Environment]) -> dict[int, Evaluation]:
-    """The first of the board of each environment, verified ones before others. One query, none without any."""
-    if not environments:
-        return {}
-    # Like `standing`, for all environments at once.
+def _best(*environment: int) -> QuerySet[Any, Any]:
+    # Like `standing`, for all environments at once, verified ones before others.
     board = Evaluation.objects.filter(
         environment=OuterRef("pk"),
         is_current=True,
@@ -135,7 +128,28 @@ def _best(environments: list[Environment]) -> dict[int, Evaluation]:
         agent__owner__is_active=True,
     )
     first = board.order_by("-is_verified", "-score", "created_at", "pk").values("pk")[:1]
-    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Evaluation.objects.filter(pk__in=chosen).select_related("submission__agent")
-    shown = shown.only("score", "is_verified", "environment", "submission__agent__name")
-    return {row.environment_id: row for row in shown}
+    chosen = _of(Environment.objects.order_by(), environment, "pk").values(first=Subquery(first))
+    rows = Evaluation.objects.filter(pk__in=chosen).order_by()
+    return rows.values_list("environment", "pk", "agent__name", "score", "is_verified")
+
+
+def _counted(agents: int, users: int) -> dict[str, Any]:
+    return {"agent_count": agents, "user_count": users}
+
+
+def _best_of(pk: int, agent: str, score: float, is_verified: bool) -> dict[str, Any]:
+    # SQLite has numbers for booleans.
+    return {"best": Best(pk, agent, score, bool(is_verified))}
+
+
+def _parts() -> tuple[list[Part], list[Part], list[Part]]:
+    """Return the parts of a game, of a board of scores and of an application."""
+    return (
+        [(Lookup(_playing), _counted), (Lookup(_leaders), lambda *row: {"leader": Leader(*row)})],
+        [(Lookup(_on_board), _counted), (Lookup(_best), _best_of)],
+        [(Lookup(_at_work), _counted), (Lookup(_tasks), lambda count: {"task_count": count})],
+    )
+
+
+_GAME, _BOARD, _APPLICATION = _parts()
+_ALL = [part for parts in _parts() for part in parts]

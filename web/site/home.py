@@ -1,13 +1,17 @@
 """The home page, and the icon and robots.txt that browsers and crawlers request."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 
+from core.cache.answers import cached
 from core.duels.featured import featured_get
 from core.models import Environment, User
 from core.notices.selectors import inbox
@@ -25,14 +29,28 @@ from web.site.requests import viewer_of
 EASIEST = ("tic-tac-toe", "cart-pole")
 """The environments that the first steps of new people name."""
 RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN, NOTICES_SHOWN = 4, 4, 3, 4
+WATCHED_SECONDS = 5.0
+"""How long the part of the page is kept that shows duels, which is the same for everyone."""
+
+
+class Watched(NamedTuple):
+    """The duels that everyone may see, as HTML, and the key of one that can be watched, 0 without one."""
+
+    cards: str
+    film: str
+    duel: int
 
 
 def home(request: HttpRequest) -> HttpResponse:
     """Show what can be watched, and all environments: games, tasks for one agent, and whole applications."""
     viewer = viewer_of(request)
-    cards, featured = environment_cards(viewer), featured_get()
+    cards = environment_cards(viewer)
     tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
-    waiting = [card for card in tasks if not card.agent_count] if any(card.agent_count for card in tasks) else []
+    waiting = (
+        [card for card in tasks if not card.figures.agent_count]
+        if any(card.figures.agent_count for card in tasks)
+        else []
+    )
     planned = tournament_planned_list(None, now=timezone.now(), viewer=viewer)[:PLANNED_SHOWN]
     own = _own(request)
     is_new = isinstance(request.user, User) and not own["own"]
@@ -44,17 +62,28 @@ def home(request: HttpRequest) -> HttpResponse:
         "invited": invited_to(request.user) if planned and isinstance(request.user, User) else (),
         "games": [card for card in cards if not card.environment.is_scored],
         # Tasks without agents are a short list of names below those with some.
-        "tasks": [card for card in tasks if card.agent_count] or tasks,
+        "tasks": [card for card in tasks if card.figures.agent_count] or tasks,
         "waiting_tasks": [card for card in waiting if card.environment.is_available],
         "missing_tasks": [card for card in waiting if not card.environment.is_available],
-        "featured": featured.duels,
-        "films": featured.films,
-        "playing": running_duels()[:PLAYING_SHOWN],
+        "watched": _watched(),
         "running": tournament_running_list(None, viewer)[:RUNNING_SHOWN],
         "example": _example_environment([card.environment for card in cards]) if is_new else None,
         "applications": [card for card in cards if card.environment.is_app],
     }
     return render(request, "web/site/home.html", context)
+
+
+def _watched() -> Watched:
+    found = cached("home:watched", Watched, _watched_now, seconds=WATCHED_SECONDS)
+    return found._replace(cards=mark_safe(found.cards), film=mark_safe(found.film))  # noqa: S308  (templates, which escape)
+
+
+def _watched_now() -> Watched:
+    found = featured_get()
+    shown = {"playing": running_duels()[:PLAYING_SHOWN], "featured": found.duels, "films": found.films}
+    film = render_to_string("web/site/parts/film.html", shown).strip() if found.films else ""
+    cards = render_to_string("web/site/parts/watched.html", shown).strip()
+    return Watched(cards, film, found.duels[0].duel.pk if found.duels else 0)
 
 
 def _own(request: HttpRequest) -> dict[str, object]:

@@ -415,7 +415,7 @@ def test_the_board_ranks_agents_by_the_tasks_that_they_solve(desk: Environment, 
     assert found.rows[0].interval.low < 1.0
     assert found.rows[2].open_count == 6
     # The card of the environment counts agents that have worked for the board.
-    card = environment_card(desk)
+    card = environment_card(desk).figures
     assert (card.agent_count, card.user_count, card.task_count) == (2, 1, 3)
 
 

@@ -256,7 +256,7 @@ def test_the_home_page_shows_tasks_apart_with_their_best_score(
     scored.script(cast.bob, task, "boaster", 1e12)
     response = client.get("/")
     (card,) = response.context["tasks"]
-    assert (card.agent_count, card.best.submission) == (4, agents[0])
+    assert (card.figures.agent_count, card.figures.best.agent) == (4, agents[0].agent.name)
     assert [card.environment.slug for card in response.context["games"]] == ["tic-tac-toe"]
 
 

@@ -4,16 +4,18 @@ from datetime import timedelta
 
 import pytest
 from allauth.usersessions.models import UserSession
-from django.core.cache import cache
+from django.core.cache import cache, caches
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains
 from pytest_django.fixtures import Settings
 
+from core.duels.featured import featured_get
 from core.models import Audience, Duel, JobState, TournamentState, User
 from core.tests import applications, factories
 from core.tests.factories import Cast
+from core.tournaments.cards import Leader
 from core.tournaments.ladders import agent_rest
 from web.conftest import As
 from web.tests import scored
@@ -36,8 +38,8 @@ def test_a_card_counts_agents_and_users_and_names_the_first_of_the_leaderboard(c
     for place, row in enumerate((second, first, third), start=1):
         factories.rating(row, 1700 - 100 * place, rank=place, worst_rank=3)
     (card,) = client.get("/").context["cards"]
-    assert (card.agent_count, card.user_count) == (3, 2)
-    assert (card.leader.submission, card.leader.value) == (second, 1600)
+    assert (card.figures.agent_count, card.figures.user_count) == (3, 2)
+    assert card.figures.leader == Leader("b", 1, cast.alice.username, 1600)
 
 
 def test_a_closed_environment_has_no_card(client: Client, cast: Cast) -> None:
@@ -64,8 +66,9 @@ def test_more_environments_and_editions_take_no_more_queries(
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         for edition in (1, 2):
             factories.tournament(players, edition=edition)
-    # Cards, duels to watch, the duels and tournaments that run, and those that are planned.
-    with django_assert_num_queries(9):
+    # Cards and the figures of three kinds of them, duels to watch, the duels and tournaments that run, and those that
+    # are planned.
+    with django_assert_num_queries(13):
         assert client.get("/").status_code == 200
 
 
@@ -99,11 +102,12 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     edition = factories.tournament(players)
     newest, other, first = Duel.objects.order_by("-pk")
     assert "Watch a match" not in client.get("/").content.decode()
+    caches["answers"].clear()
     Duel.objects.update(records="records.zip")
     Duel.objects.filter(pk=first.pk).update(expected=0.1)
     Duel.objects.filter(pk=other.pk).update(player_1_wins=5, player_2_wins=5)
     page = " ".join(client.get("/").content.decode().split())
-    assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
+    assert [(one.why, one.duel) for one in featured_get().duels] == [
         ("Last upset", first),
         ("Newest duel", newest),
     ]
@@ -113,18 +117,18 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     # Until it has come, the picture of its own game stands there.
     assert 'data-still src="/static/environments/tic-tac-toe/tic-tac-toe.svg"' in page
     Duel.objects.filter(pk=first.pk).update(player_1_wins=9, player_1_errors=0, player_2_errors=1)
-    assert client.get("/").context["films"][0].duel == other
+    assert featured_get().films[0].duel == other
     for player in players:
         factories.rating(player, 1500 + (player in (other.player_1, other.player_2)))
     # Close duels are those of players with a rating in the upper half.
-    assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
+    assert [(one.why, one.duel) for one in featured_get().duels] == [
         ("Last upset", first),
         ("Closest duel", other),
         ("Newest duel", newest),
     ]
     edition.results = Audience.HIDDEN
     edition.save()
-    assert client.get("/").context["featured"] == []
+    assert featured_get().duels == []
 
 
 def test_the_home_page_names_the_duels_that_are_played_now(client: Client, cast: Cast) -> None:
@@ -169,6 +173,7 @@ def test_tasks_without_an_agent_are_a_line_of_names_below_those_with_one(client:
     context = client.get("/").context
     assert [len(context[name]) for name in ("tasks", "waiting_tasks")] == [2, 0]
     scored.evaluation(scored.submission(cast.alice, learnt, "one"), scored.scores_around(200, 20))
+    caches["answers"].clear()
     context = client.get("/").context
     assert [[card.environment.slug for card in context[name]] for name in ("tasks", "waiting_tasks")] == [
         ["cart-pole"],
