@@ -16,7 +16,7 @@ from core.evaluations.episodes import spec_or_none
 from core.evaluations.selectors import practice_list
 from core.models import Environment, Tournament, User
 from core.submissions.examples import takes_example
-from core.submissions.selectors import own_agent_list
+from core.submissions.selectors import OwnAgent
 from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.results import Viewer
 from core.tournaments.seasons import season_list
@@ -30,9 +30,8 @@ from web.submissions.forms import AgentForm
 from web.submissions.parts import upload_quotas
 
 
-def board_parts(viewer: Viewer, row: Environment) -> dict[str, Any]:
+def board_parts(row: Environment, own_agents: list[OwnAgent]) -> dict[str, Any]:
     """Return what every page with a board shows beside it: the viewer's agents and the seasons."""
-    own_agents = own_agent_list(row, viewer) if isinstance(viewer, User) else []
     return {
         "environment": row,
         "own_agents": own_agents,

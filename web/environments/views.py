@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from core.models import Environment, Tournament, TournamentState
+from core.models import Agent, Environment, Tournament, TournamentState, User
+from core.notices.selectors import unread_count
+from core.people.rights import may, roles_of
 from core.submissions.outlook import edition_expected
+from core.submissions.selectors import OwnAgent, own_agent_list
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import results_visible, withheld_because
 from core.tournaments.selectors import (
@@ -17,6 +22,7 @@ from core.tournaments.selectors import (
     tournament_latest,
     tournament_progress,
 )
+from core.watching.shown import STILL_SECONDS, environment_shown, now_shown
 from web.environments.application_page import application_page
 from web.environments.parts import board_parts, edition_table
 from web.evaluations.board_page import scored_page
@@ -24,6 +30,7 @@ from web.ratings.board import board_table
 from web.ratings.past_page import past_page
 from web.site.forms import AsOfForm
 from web.site.fragments import render_page
+from web.site.kept import for_one_reader
 from web.site.refusals import explained
 from web.site.requests import viewer_of
 from web.tournaments.bracket_page import tournament_page
@@ -39,7 +46,7 @@ EDITION_FRAGMENTS = {**FRAGMENTS, "leaderboard": "web/environments/edition_table
 def environment(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the leaderboard and the viewer's agents."""
     row = get_object_or_404(Environment, slug=slug)
-    return environment_page(request, row)
+    return _kept(request, row, lambda own: environment_page(request, row, own))
 
 
 @explained
@@ -54,19 +61,40 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
         return ladder_page(request, tournament)
     if not tournament.is_automatic:
         return tournament_page(request, tournament)
-    context = {
-        **board_parts(request.user, row),
-        **_edition(request, tournament),
-        **_address(request, request.path),
-        "section": "edition",
-        "is_live": tournament.state == TournamentState.RUNNING,
-    }
-    return render_page(request, "web/environments/edition.html", context, EDITION_FRAGMENTS)
+
+    def make(own: list[OwnAgent]) -> HttpResponse:
+        context = {
+            **board_parts(row, own),
+            **_edition(request, tournament),
+            **_address(request, request.path),
+            "section": "edition",
+            "is_live": tournament.state == TournamentState.RUNNING,
+        }
+        return render_page(request, "web/environments/edition.html", context, EDITION_FRAGMENTS)
+
+    return _kept(request, row, make)
 
 
-def environment_page(request: HttpRequest, row: Environment) -> HttpResponse:
+def _kept(request: HttpRequest, row: Environment, make: Callable[[list[OwnAgent]], HttpResponse]) -> HttpResponse:
+    """Return a page that shows no more than strangers may see of an environment, and the viewer's agents."""
+    viewer = request.user
+    own = own_agent_list(row, viewer) if isinstance(viewer, User) else []
+
+    def facts() -> list[object]:
+        shown = environment_shown(row.slug) or now_shown()
+        assert isinstance(viewer, User)
+        agents = [[field.value_from_object(one.agent) for field in Agent._meta.concrete_fields] for one in own]
+        return [
+            *[shown.version, shown.seconds == STILL_SECONDS or int(time.time()), agents, own, unread_count(viewer)],
+            *[roles_of(viewer), may(viewer, "core.view_environment")],
+        ]
+
+    return for_one_reader(request, facts, lambda: make(own))
+
+
+def environment_page(request: HttpRequest, row: Environment, own: list[OwnAgent]) -> HttpResponse:
     """Render the page with the leaderboard; it refreshes itself while results can still change."""
-    context = board_parts(request.user, row)
+    context = board_parts(row, own)
     if row.is_app:
         return application_page(request, context)
     if row.is_scored:

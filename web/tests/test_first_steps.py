@@ -29,7 +29,7 @@ def test_only_agents_that_can_play_are_counted_on_a_card(client: Client, cast: C
     factories.evaluation(ranked)
     unranked = factories.ready(factories.agent(cast.bob, task, "unranked"))
     factories.evaluation(unranked, JobState.FAILED)
-    counts = {card.environment.slug: (card.agent_count, card.user_count) for card in client.get("/").context["cards"]}
+    counts = {card.environment.slug: card.figures[:2] for card in client.get("/").context["cards"]}
     assert counts == {"tic-tac-toe": (1, 1), "cart-pole": (1, 1)}
 
 
