@@ -68,11 +68,18 @@ class User(AbstractUser, QuotaNumbers):
         super().clean_fields(exclude=exclude)
         if "email" not in (exclude or ()) and (problem := email_problem(self.email)):
             raise ValidationError({"email": problem})
+        if "first_name" not in (exclude or ()) and plain_line(self.first_name) != self.first_name:
+            raise ValidationError({"first_name": "A name may contain only visible characters, in one line."})
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """Combine the hash of the password, as Django has it, with the epoch; every session must match it."""
         of_password: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]
         return f"{of_password}{self.session_epoch}" if self.session_epoch else of_password
+
+    @property
+    def name(self) -> str:
+        """Their name beside the user name, in one line as they or a class list wrote it; only some people see it."""
+        return self.first_name
 
     @property
     def must_confirm_email(self) -> bool:

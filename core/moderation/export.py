@@ -51,6 +51,7 @@ OPEN_SECONDS = 900.0
 """Time after which an export that was never closed no longer stands in the way of the next."""
 ACCOUNT = (
     "username",
+    "first_name",
     "email",
     "email_confirmed_at",
     "team",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Lower
@@ -42,10 +44,9 @@ def _lowered(names: Iterable[str]) -> set[str]:
 
 
 def people_found(words: str) -> QuerySet[User]:
-    """Return the accounts in whose user name, e-mail, team or GitHub name some words stand, by user name."""
+    """Return the accounts in whose names, e-mail or team some words stand, by user name."""
     rows = User.objects.order_by("username")
     for word in words.split():
-        rows = rows.filter(
-            Q(username__icontains=word) | Q(email__icontains=word) | Q(team__icontains=word) | Q(github__icontains=word)
-        )
+        names = ("username", "first_name", "email", "team", "github")
+        rows = rows.filter(reduce(or_, (Q(**{f"{name}__icontains": word}) for name in names)))
     return rows

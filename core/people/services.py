@@ -46,9 +46,9 @@ def user_create(*, email: str, username: str, password: str | None, team: str = 
     return _create(user, LetterKind.CONFIRM_EMAIL)
 
 
-def user_invite(*, email: str, username: str, team: str = "") -> User:
+def user_invite(*, email: str, username: str, team: str = "", name: str = "") -> User:
     """Create an account for a person, and mail them a link to choose a password. Raises Refused as `user_create`."""
-    user = User(email=email, username=username, team=team)
+    user = User(email=email, username=username, team=team, first_name=name)
     user.set_unusable_password()
     return _create(user, LetterKind.INVITATION)
 
@@ -102,12 +102,11 @@ def organiser_ensure(*, email: str, username: str, password: str) -> User | None
     return user
 
 
-def user_update(*, user: User, github: str, team: str | None = None) -> None:
-    """Change what a person may change; team None keeps the team."""
-    user.github = github
-    if team is not None:
-        user.team = team
-    user.save(update_fields=["github", "team"])
+def user_update(*, user: User, **fields: str) -> None:
+    """Change what a person may change: first_name, github and team."""
+    for name, value in fields.items():
+        setattr(user, name, value)
+    user.save(update_fields=fields)
 
 
 def profile_save(*, user: User, fields: Collection[str]) -> None:

@@ -27,20 +27,31 @@ COLUMNS = {
     "mail": "email",
     "username": "username",
     "user name": "username",
-    "name": "username",
+    "login": "username",
+    "name": "name",
+    "full name": "name",
+    "first name": "first",
+    "given name": "first",
+    "last name": "last",
+    "family name": "last",
+    "surname": "last",
     "team": "team",
     "group": "team",
 }
 """The headings that are understood, in small letters, with the column that each means."""
 NAME_LENGTH: int = User._meta.get_field("username").max_length or 0
-TEAM_LENGTH: int = User._meta.get_field("team").max_length or 0
+LENGTHS = {
+    "team": User._meta.get_field("team").max_length or 0,
+    "name": User._meta.get_field("first_name").max_length or 0,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
     """A person of a list. line: in the file, from 1. account: theirs, if there is one. problem: why there can be none.
 
-    username: of the new account, made from the e-mail if the list names none. team: as the list has it, or the account.
+    username: of the new account, made from the e-mail if the list names none. name: its owner's. team: as the list has
+    it, or the account.
     is_invited: whether they have an account and are no member of the course, which may not add them by itself.
     """
 
@@ -48,6 +59,7 @@ class ClassRow:
     email: str
     username: str
     team: str
+    name: str = ""
     account: User | None = None
     problem: str = ""
     is_invited: bool = False
@@ -89,7 +101,9 @@ def _of_course(rows: Sequence[ClassRow], course: Course) -> list[ClassRow]:
     """Mark the people who have an account and are no members, whose names and teams are not shown."""
     members = set(course.members.values_list("user", flat=True))
     return [
-        row if row.account is None or row.account.pk in members else replace(row, username="", team="", is_invited=True)
+        row
+        if row.account is None or row.account.pk in members
+        else replace(row, username="", team="", name="", is_invited=True)
         for row in rows
     ]
 
@@ -105,14 +119,18 @@ def class_create(
     All or none: raises Refused if an address or a name was taken meanwhile. Rows with a problem are left out.
     """
     with transaction.atomic():
-        made = [user_invite(email=row.email, username=row.username, team=row.team) for row in rows if row.is_new]
+        made = [
+            user_invite(email=row.email, username=row.username, team=row.team, name=row.name)
+            for row in rows
+            if row.is_new
+        ]
         there = [row.account for row in rows if row.account is not None]
         if course is not None:
             members_add(course=course, people=made)
             members_invite(course=course, people=[row.account for row in rows if row.account and row.is_invited])
             for row in rows:
                 if row.account is not None and row.moves:
-                    user_update(user=row.account, github=row.account.github, team=row.team)
+                    user_update(user=row.account, team=row.team)
         if tournament is not None:
             people_invite(tournament=tournament, people=[*there, *made])
     return made
@@ -130,10 +148,10 @@ def _cells(text: str) -> list[tuple[int, list[str]]]:
 
 
 def _columns(rows: list[tuple[int, list[str]]]) -> dict[str, int]:
-    """Return the place of each column by the heading, which is taken off; e-mail, user name and team without one."""
+    """Return the place of each column by the heading, which is taken off, or by the order that the form names."""
     first = next(((at, cells) for at, (_, cells) in enumerate(rows) if any(cells)), None)
     if first is None or any("@" in cell for cell in first[1]):
-        return {"email": 0, "username": 1, "team": 2}
+        return {"email": 0, "username": 1, "team": 2, "name": 3}
     headings = [COLUMNS.get(cell.strip().casefold(), "") for cell in first[1]]
     if "email" not in headings:
         raise Refused("The first line must be a heading with “email”, or name the first person with their e-mail.")
@@ -154,22 +172,22 @@ def _wanted(cells: dict[str, str]) -> str:
 
 def _row(line: int, cells: dict[str, str], known: dict[str, User], taken: set[str], seen: set[str]) -> ClassRow:
     email, team = cells.get("email", ""), cells.get("team", "")
+    name = cells.get("name") or " ".join(filter(None, (cells.get("first"), cells.get("last"))))
     if email.casefold() in known:
         account = known[email.casefold()]
         twice = "This e-mail stands in the list twice." if email.casefold() in seen else ""
-        problem = twice or _team_problem(team)
+        problem = twice or _line_problem("team", team)
         seen.add(email.casefold())
-        return ClassRow(
-            line, account.email, account.username, team or account.team, None if problem else account, problem
-        )
+        there = None if problem else account
+        return ClassRow(line, account.email, account.username, team or account.team, account.name, there, problem)
     username = _wanted(cells)
     if not cells.get("username"):
         username = _free(username, taken)
-    problem = _problem(email, username, team, taken, seen)
+    problem = _problem(email, username, taken, seen) or _line_problem("team", team) or _line_problem("name", name)
     if not problem:
         taken.add(username.casefold())
     seen.add(email.casefold())
-    return ClassRow(line, email, username, team, None, problem)
+    return ClassRow(line, email, username, team, name, None, problem)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -179,7 +197,7 @@ def _free(name: str, taken: set[str]) -> str:
     return name if name.casefold() not in taken else next(one for one in numbered if one.casefold() not in taken)
 
 
-def _problem(email: str, username: str, team: str, taken: set[str], seen: set[str]) -> str:
+def _problem(email: str, username: str, taken: set[str], seen: set[str]) -> str:
     """Return why an account cannot be created, as a sentence; empty when it can."""
     try:
         validate_email(email)
@@ -195,12 +213,10 @@ def _problem(email: str, username: str, team: str, taken: set[str], seen: set[st
         User._meta.get_field("username").run_validators(username)
     except ValidationError as error:
         return " ".join(error.messages)
-    if problem := username_problem(username):
-        return problem
-    return _team_problem(team)
+    return username_problem(username)
 
 
-def _team_problem(team: str) -> str:
-    if plain_line(team) != team:
-        return "The team has characters that cannot be shown."
-    return f"The team has more than {TEAM_LENGTH} characters." if len(team) > TEAM_LENGTH else ""
+def _line_problem(what: str, text: str) -> str:
+    if plain_line(text) != text:
+        return f"The {what} has characters that cannot be shown."
+    return f"The {what} has more than {LENGTHS[what]} characters." if len(text) > LENGTHS[what] else ""

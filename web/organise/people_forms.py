@@ -86,7 +86,7 @@ class ClassForm(Inviting, forms.Form):
     file = forms.FileField(
         label="CSV file",
         required=False,
-        help_text="A line for each person: e-mail, user name, team. Only the e-mail is needed.",
+        help_text="A line for each person: e-mail, user name, team, name. Only the e-mail is needed.",
         widget=forms.FileInput(attrs={"accept": ".csv,.txt,text/csv,text/plain"}),
     )
     text = forms.CharField(

@@ -40,8 +40,8 @@ class ProfileFieldsForm(PartedForm):
 
     class Meta:
         model = User
-        fields = ("username", "email", "team", "github")
-        labels = {"username": "User name"}
+        fields = ("username", "first_name", "email", "team", "github")
+        labels = {"username": "User name", "first_name": "Name"}
 
     def told(self, name: str) -> str:
         """Return the words for a changed field; of a new name, also that name."""

@@ -317,7 +317,10 @@ class ProfileForm(UserForm):
 
     class Meta:
         model = User
-        fields = ["team", "github"]
+        fields = ["first_name", "team", "github"]
+        labels = {"first_name": "Name"}
+        help_texts = {"first_name": "Your own name. Organisers and the teachers and tutors of your courses see it."}
+        widgets = {"first_name": forms.TextInput(attrs={"autocomplete": "name"})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -68,7 +68,7 @@ CHANGES: dict[str, tuple[Callable[[Cast, Agent], object], str, str]] = {
     "a new name": (lambda cast, agent: agent_rename(agent=agent, name="renamed"), "renamed", EDITION),
     "a notice": (lambda cast, agent: factories.notice(cast.alice), '<span class="sr"> unread</span>', EDITION),
     "a table that is computed again": (
-        lambda cast, agent: Tournament.objects.update(table_version=7, results="HIDDEN"), "Only organisers can see", EDITION,
+        lambda cast, agent: Tournament.objects.update(table_version=7, results="HIDDEN"), "Only organisers", EDITION,
     ),
 }  # fmt: skip
 

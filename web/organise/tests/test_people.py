@@ -19,7 +19,7 @@ from core.models import AuditEntry, Environment, InviteLink, Letter, LetterKind,
 from core.notices.mails import mails_send_due
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
-from core.tournaments.class_lists import MOST_ROWS, class_read
+from core.tournaments.class_lists import MOST_ROWS, class_create, class_read
 from core.tournaments.invite_links import link_address, link_find
 from web.conftest import As
 from web.organise.tournament_forms import TournamentForm
@@ -260,6 +260,29 @@ def test_each_line_is_judged_alone(cast: Cast) -> None:
     # A name that is taken is refused where the list asks for it, and else gets a number.
     assert rows[2].username == "bob2"
     assert rows[3].username == "dot"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("ann@x.org,ann,,Ann Müller", "Ann Müller"),
+        ("Name;E-mail\nAnn Müller;ann@x.org", "Ann Müller"),
+        ("email,first name,surname\nann@x.org, Ann , Müller", "Ann Müller"),
+        ("email,last name\nann@x.org,Müller", "Müller"),
+        ("email,user name\nann@x.org,ann", ""),
+    ],
+)
+def test_a_list_has_the_names_of_people_beside_their_user_names(cast: Cast, text: str, name: str) -> None:
+    (row,) = class_read(text)
+    assert (row.problem, row.username, row.name) == ("", "ann", name)
+    class_create(rows=[row])
+    assert User.objects.get(username="ann").name == name
+
+
+def test_a_name_that_cannot_be_shown_is_refused(cast: Cast) -> None:
+    rows = class_read("ann@x.org,,,Ann\u202eM\nbea@x.org,,," + "B" * 151)
+    problems = ["The name has characters that cannot be shown.", "The name has more than 150 characters."]
+    assert [row.problem for row in rows] == problems
 
 
 @pytest.mark.parametrize("name", ["Weiß", "Élodie", "ÉLODIE"])

@@ -234,6 +234,17 @@ def test_the_profile_changes_team_and_github_name(cast: Cast, visit: As, setting
     assert "Your profile is saved." in client.get("/profile/").content.decode()
 
 
+def test_a_name_is_seen_by_its_owner_and_organisers_alone(cast: Cast, visit: As) -> None:
+    alice = visit(cast.alice)
+    assert alice.post("/profile/", {"first_name": "Alice Müller", "github": ""}).status_code == 302
+    assert 'value="Alice Müller"' in alice.get("/profile/").content.decode()
+    assert "Alice Müller" in visit(cast.olga).get(f"/organise/people/{cast.alice.pk}/").content.decode()
+    assert cast.alice.username in visit(cast.olga).get("/organise/people/?q=müller").content.decode()
+    assert "Alice Müller" not in visit(cast.bob).get(f"/users/{cast.alice.username}/").content.decode()
+    refused = alice.post("/profile/", {"first_name": "Alice\u202e", "github": ""})
+    assert "only visible characters" in refused.content.decode()
+
+
 def test_the_profile_leaves_the_team_alone_where_there_are_no_teams(cast: Cast, visit: As) -> None:
     visit(cast.alice).post("/profile/", {"team": "Red", "github": ""})
     cast.alice.refresh_from_db()
