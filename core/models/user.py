@@ -21,8 +21,10 @@ github_name = RegexValidator(
 ANONYMOUS_NAME = "anonymous"
 NOWHERE = "@arena.invalid"
 """The end of the addresses of accounts that have no mailbox."""
+NO_MAILBOX = ".invalid"
+"""The end of all addresses that no mail reaches (RFC 2606)."""
 ANONYMOUS_EMAIL = f"anonymous{NOWHERE}"
-"""The address of the account that owns anonymous submissions; no mail ever reaches it (RFC 2606)."""
+"""The address of the account that owns anonymous submissions."""
 
 
 def email_problem(email: str) -> str:
@@ -30,6 +32,8 @@ def email_problem(email: str) -> str:
 
     RFC 5322 allows control characters between quotes, which no header of a mail can contain.
     """
+    if email.casefold().endswith(NO_MAILBOX):
+        return f"No mail reaches an address that ends in {NO_MAILBOX}."
     return "" if plain_line(email) == email else "An e-mail address may contain only visible characters."
 
 
@@ -66,7 +70,7 @@ class User(AbstractUser, QuotaNumbers):
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
         super().clean_fields(exclude=exclude)
-        if "email" not in (exclude or ()) and (problem := email_problem(self.email)):
+        if "email" not in (exclude or ()) and self.has_mailbox and (problem := email_problem(self.email)):
             raise ValidationError({"email": problem})
         if "first_name" not in (exclude or ()) and plain_line(self.first_name) != self.first_name:
             raise ValidationError({"first_name": "A name may contain only visible characters, in one line."})
@@ -84,7 +88,12 @@ class User(AbstractUser, QuotaNumbers):
     @property
     def must_confirm_email(self) -> bool:
         """Return whether this account's e-mail still has to be confirmed."""
-        return self.email_confirmed_at is None and not self.is_system
+        return self.email_confirmed_at is None and self.has_mailbox
+
+    @property
+    def has_mailbox(self) -> bool:
+        """Return whether it has an e-mail: accounts of class lists may have none."""
+        return not self.email.endswith(NO_MAILBOX)
 
     @property
     def is_deleted(self) -> bool:

@@ -21,6 +21,7 @@ from django.utils import timezone
 from core.jobs.messages import MAIL_TASK, task_request
 from core.links import absolute, page
 from core.models import Letter, LetterKind, User
+from core.models.user import NO_MAILBOX
 from core.notices.outbox import OutboxRun, post
 
 
@@ -29,6 +30,8 @@ def letter_write(*, kind: LetterKind, email: str) -> None:
 
     It takes the same time with and without an account, so it does not reveal who has one.
     """
+    if email.endswith(NO_MAILBOX):
+        return
     now = timezone.now()
     with transaction.atomic():
         if not Letter.objects.filter(kind=kind, email__iexact=email).exists():

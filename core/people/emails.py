@@ -95,6 +95,8 @@ def email_proved(*, user: User) -> None:
     not remove its second factor.
     """
     with transaction.atomic():
+        if not user.has_mailbox:
+            return
         if user.email_confirmed_at is None and not user.is_staff:
             access_end(user=user, heeds_box=False)
             Authenticator.objects.filter(user=user).delete()

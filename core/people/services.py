@@ -18,11 +18,12 @@ from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
-from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
+from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, NO_MAILBOX, email_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_changed_by_organiser, email_confirmed
 
 MAIL_TAKEN = "There is already an account with this e-mail."
+AS_LOGIN = "Without an e-mail, the user name is typed to log in, and may have no @."
 NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
@@ -47,7 +48,10 @@ def user_create(*, email: str, username: str, password: str | None, team: str = 
 
 
 def user_invite(*, email: str, username: str, team: str = "", name: str = "") -> User:
-    """Create an account for a person, and mail them a link to choose a password. Raises Refused as `user_create`."""
+    """Create an account for a person, and mail them a link to choose a password. Raises Refused as `user_create`.
+
+    email: empty for a person without one, who gets a code (`core.people.codes`) instead.
+    """
     user = User(email=email, username=username, team=team, first_name=name)
     user.set_unusable_password()
     return _create(user, LetterKind.INVITATION)
@@ -58,10 +62,12 @@ def _create(user: User, letter: LetterKind) -> User:
     email = user.email
     # Normalised first, because different characters can become the same name.
     user.username = User.normalize_username(user.username)
-    if problem := email_problem(email):
+    if not email:
+        if "@" in user.username:
+            raise Refused(AS_LOGIN, field="username")
+        email = f"{secrets.token_hex(8)}@none{NO_MAILBOX}"
+    elif problem := email_problem(email):
         raise Refused(problem, field="email")
-    if email.casefold() == ANONYMOUS_EMAIL:
-        raise Refused(MAIL_TAKEN, field="email")
     if problem := username_problem(user.username):
         raise Refused(problem, field="username")
     user.email = User.objects.normalize_email(email)
@@ -138,8 +144,14 @@ def user_authenticate(*, request: HttpRequest, email: str, password: str) -> Use
 
 
 def email_stored(email: str) -> str:
-    """Return an account's e-mail as it is stored; without such an account, the e-mail as given."""
-    return User.objects.filter(email__iexact=email).values_list("email", flat=True).first() or email
+    """Return an account's e-mail as it is stored; without such an account, the e-mail as given.
+
+    email: the user name for an account that has no e-mail.
+    """
+    found = User.objects.filter(email__iexact=email)
+    if "@" not in email:
+        found = User.objects.filter(username__iexact=email, email__endswith=NO_MAILBOX)
+    return found.values_list("email", flat=True).first() or email
 
 
 def anonymous_ensure() -> User:

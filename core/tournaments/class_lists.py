@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,12 +16,13 @@ from arena_kit.text import plain_line
 from core.courses.services import members_add, members_invite
 from core.errors import Refused
 from core.models import Course, Tournament, User
-from core.models.user import ANONYMOUS_EMAIL, email_problem
+from core.models.user import email_problem
 from core.people.selectors import people_named, usernames_taken
-from core.people.services import user_invite, user_update, username_problem
+from core.people.services import AS_LOGIN, user_invite, user_update, username_problem
 from core.tournaments.inviting import people_invite
 
 MOST_ROWS = 500
+TWICE = "This person stands in the list twice. People with the same name need a user name each."
 COLUMNS = {
     "email": "email",
     "e-mail": "email",
@@ -50,7 +52,8 @@ LENGTHS = {
 class ClassRow:
     """A person of a list. line: in the file, from 1. account: theirs, if there is one. problem: why there can be none.
 
-    username: of the new account, made from the e-mail if the list names none. name: its owner's. team: as the list has
+    email: empty for an account without one. username: of the new account, made from the e-mail or the name if the list
+    names none. name: its owner's. team: as the list has
     it, or the account.
     is_invited: whether they have an account and are no member of the course, which may not add them by itself.
     """
@@ -90,7 +93,7 @@ def class_read(text: str, course: Course | None = None) -> list[ClassRow]:
         raise Refused("The list names no people: write one per line, the e-mail first.")
     if len(found) > MOST_ROWS:
         raise Refused(f"A list has at most {MOST_ROWS} people; this one has {len(found)}. Split it.")
-    known = people_named(cells.get("email", "") for _, cells in found)
+    known = people_named(cells.get("email") or _wanted(cells) for _, cells in found)
     taken = usernames_taken(name for _, cells in found for name in (cells.get("username", ""), _wanted(cells)))
     seen: set[str] = set()
     people = [_row(line, cells, known, taken, seen) for line, cells in found]
@@ -153,8 +156,11 @@ def _columns(rows: list[tuple[int, list[str]]]) -> dict[str, int]:
     if first is None or any("@" in cell for cell in first[1]):
         return {"email": 0, "username": 1, "team": 2, "name": 3}
     headings = [COLUMNS.get(cell.strip().casefold(), "") for cell in first[1]]
-    if "email" not in headings:
-        raise Refused("The first line must be a heading with “email”, or name the first person with their e-mail.")
+    if not {"email", "username", "name"} & set(headings):
+        raise Refused(
+            "The first line must be a heading with “email”, “user name” or “name”, or name the first person with "
+            "their e-mail."
+        )
     del rows[: first[0] + 1]
     return {name: at for at, name in reversed(list(enumerate(headings))) if name}
 
@@ -164,29 +170,40 @@ def _is_person(cells: Sequence[str]) -> bool:
 
 
 def _wanted(cells: dict[str, str]) -> str:
-    """Return the user name of a person, made from the e-mail if the list names none."""
-    local = cells.get("email", "").partition("@")[0]
+    """Return the user name of a person, made from the e-mail, or else the name, if the list names none."""
+    plain = unicodedata.normalize("NFKD", _name(cells).casefold().replace("ß", "ss")).replace(" ", ".")
+    local = cells.get("email", "").partition("@")[0] or plain
     made = re.sub(r"[^\w.+-]", "", local, flags=re.ASCII).lstrip("._+-")
     return User.normalize_username(cells.get("username") or made or "player")
 
 
+def _name(cells: dict[str, str]) -> str:
+    return cells.get("name") or " ".join(filter(None, (cells.get("first"), cells.get("last"))))
+
+
 def _row(line: int, cells: dict[str, str], known: dict[str, User], taken: set[str], seen: set[str]) -> ClassRow:
     email, team = cells.get("email", ""), cells.get("team", "")
-    name = cells.get("name") or " ".join(filter(None, (cells.get("first"), cells.get("last"))))
-    if email.casefold() in known:
-        account = known[email.casefold()]
-        twice = "This e-mail stands in the list twice." if email.casefold() in seen else ""
+    name, wanted = _name(cells), _wanted(cells)
+    key = (email or wanted).casefold()
+    account = known.get(key)
+    # Only accounts without an e-mail are known by their user names; the name of another one is taken.
+    if account is not None and bool(email) == account.has_mailbox:
+        twice = TWICE if key in seen else ""
         problem = twice or _line_problem("team", team)
-        seen.add(email.casefold())
+        seen.add(key)
         there = None if problem else account
-        return ClassRow(line, account.email, account.username, team or account.team, account.name, there, problem)
-    username = _wanted(cells)
-    if not cells.get("username"):
-        username = _free(username, taken)
-    problem = _problem(email, username, taken, seen) or _line_problem("team", team) or _line_problem("name", name)
+        return ClassRow(
+            line, email and account.email, account.username, team or account.team, account.name, there, problem
+        )
+    username = wanted if cells.get("username") else _free(wanted, taken)
+    problem = (
+        _problem(email, username, taken, TWICE if key in seen else "")
+        or _line_problem("team", team)
+        or _line_problem("name", name)
+    )
     if not problem:
         taken.add(username.casefold())
-    seen.add(email.casefold())
+    seen.add(key)
     return ClassRow(line, email, username, team, name, None, problem)
 
 
@@ -197,17 +214,18 @@ def _free(name: str, taken: set[str]) -> str:
     return name if name.casefold() not in taken else next(one for one in numbered if one.casefold() not in taken)
 
 
-def _problem(email: str, username: str, taken: set[str], seen: set[str]) -> str:
+def _problem(email: str, username: str, taken: set[str], twice: str) -> str:
     """Return why an account cannot be created, as a sentence; empty when it can."""
-    try:
-        validate_email(email)
-    except ValidationError:
-        return f"“{email}” is not an e-mail address." if email else "The e-mail is missing."
-    if problem := email_problem(email):
+    if email:
+        try:
+            validate_email(email)
+        except ValidationError:
+            return f"“{email}” is not an e-mail address."
+    if problem := (email_problem(email) if email else AS_LOGIN if "@" in username else ""):
         return problem
-    if email.casefold() in seen:
-        return "This e-mail stands in the list twice."
-    if username.casefold() in taken or email.casefold() == ANONYMOUS_EMAIL:
+    if twice:
+        return twice
+    if username.casefold() in taken:
         return f"The user name “{username}” is taken."
     try:
         User._meta.get_field("username").run_validators(username)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from core.models import InviteLink, User
+from core.models.user import NO_MAILBOX
 from core.people.acting import owner_told
 from core.people.audit_log import row_changes, row_values
 from core.people.rights import may
@@ -18,7 +22,7 @@ from core.people.selectors import people_found
 from core.people.services import quotas_save
 from core.tournaments.invite_links import link_address
 from web.organise.acting import record
-from web.organise.class_page import class_page
+from web.organise.class_page import class_page, code_page
 from web.organise.people_forms import INVITES, LinkForm, QuotasForm
 from web.site.organisers import may_change_account, organiser, organisers, sent
 from web.site.requests import page_number
@@ -60,6 +64,16 @@ def person(request: HttpRequest, user_id: int) -> HttpResponse:
         return redirect("web:organise_person", user_id)
     context = {"tab": "organise_people", "person": row, "form": form, "may_change": may_change}
     return render(request, "web/organise/person.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@organisers("core.change_user")
+def person_code(request: HttpRequest, user_id: int) -> HttpResponse:
+    """Make a new code for an account without an e-mail, in place of its password."""
+    row = get_object_or_404(User, pk=user_id, is_active=True, email__endswith=NO_MAILBOX, is_staff=False)
+    if row.is_system or row.is_deleted or not may_change_account(organiser(request), row):
+        raise PermissionDenied("Only superusers may change this account.")
+    return code_page(request, row, reverse("web:organise_person", args=[user_id]))
 
 
 @organisers("core.add_user")

@@ -26,6 +26,7 @@ pages = [
     path("organise/people/links/", people.links, name="organise_links"),
     path("organise/people/class/", people.class_list, name="organise_class"),
     path("organise/people/<int:user_id>/", people.person, name="organise_person"),
+    path("organise/people/<int:user_id>/code/", people.person_code, name="organise_person_code"),
     path("organise/people/<int:row_id>/profile/", edit.change, {"kind": "user"}, name="organise_change_user"),
     path("organise/agents/", agents.agents, name="organise_agents"),
     path("organise/agents/<int:row_id>/", edit.change, {"kind": "agent"}, name="organise_change_agent"),

@@ -32,6 +32,7 @@ from core.models.user import email_problem
 from core.notices.letters import letter_write
 from core.people.access import password_write
 from core.people.backend import closed_account
+from core.people.codes import code_user
 from core.people.emails import email_change_begin, email_confirmed
 from core.people.services import (
     MAIL_TAKEN,
@@ -175,7 +176,7 @@ class ProviderSignUpForm(NewAccountForm):
 
 
 class LoginForm(AuthenticationForm):
-    """Log in with an e-mail address, in upper or lower case."""
+    """Log in with an e-mail address, in upper or lower case, or the user name of an account without one."""
 
     error_messages = {
         "invalid_login": "E-mail and password do not match an account.",
@@ -184,7 +185,9 @@ class LoginForm(AuthenticationForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["username"].widget = forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True})
+        attributes = {"autocomplete": "username", "autofocus": True, "inputmode": "email"}
+        self.fields["username"].widget = forms.TextInput(attrs=attributes)
+        self.fields["username"].help_text = "Or your user name, if your account has no e-mail."
 
     def get_invalid_login_error(self) -> ValidationError:
         """Tell a person who knows the password of a closed account why it was closed."""
@@ -201,6 +204,23 @@ class LoginForm(AuthenticationForm):
         user = self.get_user()
         login = Login(user=user, email=user.email, redirect_url=redirect_url)
         return perform_password_login(request, {"email": user.email}, login)
+
+
+class FirstLoginForm(forms.Form):
+    """Show a code that was printed for an account without an e-mail."""
+
+    username = forms.CharField(label="User name", max_length=150)
+    code = forms.CharField(max_length=40, widget=forms.TextInput(attrs={"autocomplete": "off", "class": "code"}))
+    user: User
+
+    def clean(self) -> dict[str, Any]:
+        found = code_user(self.cleaned_data.get("username", ""), self.cleaned_data.get("code", ""), timezone.now())
+        if found is None:
+            raise ValidationError(
+                "User name and code do not match, or the code has ended. Your teacher can print a new one."
+            )
+        self.user = found
+        return self.cleaned_data
 
 
 class PasswordResetForm(forms.Form):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account import app_settings
 from allauth.account.adapter import get_adapter
+from allauth.account.utils import user_pk_to_url_str
 from allauth.account.views import (
     PasswordChangeView,
     PasswordResetDoneView,
@@ -21,12 +23,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
+from django.views.generic import FormView
 
 from core.errors import Refused
 from core.models import ApiToken, User
 from core.people.access import account_lock
 from core.people.audit_log import account_log, account_record
 from core.people.emails import email_proved
+from web.people.forms import FirstLoginForm
 from web.people.login_views import AsksForTokens, GoesOn, HidesForm
 from web.site.logins import login_succeeded
 
@@ -43,6 +47,22 @@ class PasswordReset(PasswordResetView):
         # Without the account: looking it up would take a time that tells whether there is one.
         account_log(self.request, None, "ask_for_link")
         return super().form_valid(form)
+
+
+class FirstLogin(HidesForm, FormView):  # type: ignore[type-arg]  # at run time it takes no argument
+    """Lead people without an e-mail, who were given a code on paper, to the page on which a password is chosen."""
+
+    form_class = FirstLoginForm
+    template_name = "web/people/form.html"
+    extra_context = {
+        "title": "Your first login",
+        "lead": "With the user name and the code that you were given on paper.",
+        "button": "Go on",
+    }
+
+    def form_valid(self, form: FirstLoginForm) -> HttpResponse:
+        token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(form.user)
+        return redirect("account_reset_password_from_key", user_pk_to_url_str(form.user), token)
 
 
 class PasswordResetSent(PasswordResetDoneView):
@@ -78,7 +98,12 @@ class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
         try:
             with transaction.atomic():
                 account_lock(user=user)
-                account_record(self.request, user, "change_password", note="By a link in an e-mail.")
+                account_record(
+                    self.request,
+                    user,
+                    "change_password",
+                    note="By a link in an e-mail." if user.has_mailbox else "By a code on paper.",
+                )
                 email_proved(user=user)
                 user.refresh_from_db(fields=["session_epoch"])
                 response: HttpResponse = super().form_valid(form)

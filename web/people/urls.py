@@ -44,6 +44,7 @@ accounts = [
     page("logout/", logins.Logout.as_view(), name="account_logout"),
     page("sign-up/", logins.SignUp.as_view(), name="account_signup"),
     page("sign-up/with/", logins.ProviderSignUp.as_view(), name="socialaccount_signup"),
+    page("login/first/", passwords.FirstLogin.as_view(), name="first_login"),
     page("password-reset/", passwords.PasswordReset.as_view(), name="account_reset_password"),
     page("password-reset/sent/", passwords.PasswordResetSent.as_view(), name="account_reset_password_done"),
     page(

@@ -48,6 +48,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "mfa_activate_totp": LOGIN_ADDRESS,
     "mfa_add_webauthn": LOGIN_ADDRESS,
     "account_change_password": LOGIN_ADDRESS,
+    "first_login": LOGIN,
     "account_signup": (SignUpThrottle,),
     "socialaccount_signup": (SignUpThrottle,),
     "account_reset_password": (PasswordResetThrottle, PasswordResetMailThrottle),

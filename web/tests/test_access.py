@@ -57,6 +57,8 @@ GET    /openapi.json                                                301 301 301 
 GET    /sign-up/                                                     200 302 302 302
 GET    /login/                                                       200 302 302 302
 GET    /login/code/                                                  302 302 302 302
+GET    /login/first/                                                 200 200 200 200
+POST   /login/first/                                                 200 200 200 200
 GET    /logout/                                                      405 405 405 405
 POST   /logout/                                                      302 302 302 302
 GET    /password-reset/                                              200 200 200 200
@@ -284,6 +286,7 @@ GET    /organise/webhooks/add/                                       302 403 403
 POST   /organise/webhooks/add/                                       302 403 403 422
 GET    /organise/webhooks/{webhook}/                                 302 403 403 200
 POST   /organise/webhooks/{webhook}/                                 302 403 403 422
+POST   /organise/people/{user}/code/                                302 403 403 404
 GET    /organise/people/{user}/profile/                             302 403 403 200
 POST   /organise/people/{user}/profile/                             302 403 403 422
 GET    /organise/agents/{agent_id}/                                 302 403 403 200

@@ -113,6 +113,14 @@ def by_organiser(address: str, form: dict[str, str]) -> Callable[[Client, User, 
     return act
 
 
+def new_code(client: Client, person: User, box: dict[str, str]) -> object:
+    User.objects.filter(pk=person.pk).update(email="alice@none.invalid")
+    olga = Client()
+    olga.force_login(User.objects.get(username="olga"))
+    assert olga.post(f"/organise/people/{person.pk}/code/", box).status_code == 200
+    return None
+
+
 def banned_and_back(client: Client, person: User, box: dict[str, str]) -> object:
     user_ban(user=person, reason="")
     user_unban(user=person)
@@ -144,6 +152,7 @@ WAYS = (
         has_box=False),
     Way("organise: end_sessions", by_organiser("/organise/do/user/{person}/end_sessions/", {}), is_own=False,
         has_box=False),
+    Way("organise: new code", new_code, is_own=False, has_box=False),
     Way("organise: unban", banned_and_back, is_own=False, has_box=False),
     Way("organise: profile", by_organiser("/organise/people/{person}/profile/", PROFILE), is_own=False,
         has_box=False),
@@ -161,7 +170,7 @@ CHANGE_NOTHING = {
     # They open or close a session, or a new account.
     "account_login", "mfa_authenticate", "mfa_login_webauthn", "github_login", "openid_connect_login",
     "socialaccount_login_cancelled", "socialaccount_login_error", "account_logout", "account_signup",
-    "account_reset_password", "account_reset_password_done", "account_reset_password_from_key_done",
+    "first_login", "account_reset_password", "account_reset_password_done", "account_reset_password_from_key_done",
     "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn",
     # They ask for an address, which counts when it is confirmed, or show and rename.
     "account_email", "mfa_index", "mfa_view_recovery_codes", "mfa_list_webauthn", "mfa_edit_webauthn",
@@ -183,7 +192,8 @@ def test_every_page_action_and_command_is_known() -> None:
     named |= {f"command: {file.stem}" for folder in COMMANDS for file in folder.glob("[a-z]*.py")}
     known = {way.address for way in WAYS} | BY_ROWS | CHANGE_NOTHING
     assert named - known == set()
-    assert known - named == {"a row of a provider", "a row of a factor", "organise: profile", "admin: factor"}
+    assert known - named == {"a row of a provider", "a row of a factor", "organise: profile", "admin: factor",
+                             "organise: new code"}  # fmt: skip
 
 
 def test_only_the_rule_raises_the_number_that_ends_sessions() -> None:
