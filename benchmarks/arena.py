@@ -100,7 +100,7 @@ class Arena:
         Returns the seconds from upload to ready for the first player, on idle workers, and for all players together.
         Raises ArenaFailed if one is refused.
         """
-        from core.models import Environment, User
+        from core.models import Environment, Play, User
 
         environment = Environment.objects.get(slug=slug)
         environment.matches_per_duel = match_count
@@ -115,7 +115,7 @@ class Arena:
             self._upload(owner, environment, sources[1:], first=2)
             self._mark(pids)
         # From now on only this benchmark starts editions.
-        environment.is_active = False
+        environment.play = Play.NOTHING
         environment.save()
         return ready, time.monotonic() - begun
 

@@ -138,7 +138,7 @@ class Season:
     def _prepare(self) -> None:
         from django_q.models import Schedule
 
-        from core.models import Environment, SeedList, User
+        from core.models import Environment, Play, SeedList, User
 
         Schedule.objects.filter(name="artifacts").update(minutes=1)
         duelling = Environment.objects.get(slug=DUELLING)
@@ -146,7 +146,7 @@ class Season:
         # A container that is paused for longer than a move may last is to be noticed while a worker waits for it.
         duelling.move_seconds, duelling.bank_seconds = 2.0, 3.0
         # Or the arena would begin editions by itself, as many as the time of uploads makes.
-        duelling.is_active = False
+        duelling.play = Play.NOTHING
         duelling.save()
         Environment.objects.filter(slug=SCORED).update(episodes_per_evaluation=10)
         # Hidden seeds are random; two seasons that are to be compared need the same.
@@ -175,8 +175,6 @@ class Season:
                 return True
             archive = SimpleUploadedFile("player.zip", content.getvalue(), content_type="application/zip")
             environment = Environment.objects.get(slug=slug)
-            # In this process only, see _prepare.
-            environment.is_active = True
             try:
                 agent_create(owner=self._owner, environment=environment, name=name, is_public=False, archive=archive)
             except OSError:
