@@ -6,6 +6,7 @@ import logging
 
 from django.db.models.functions import Now
 
+from core.assignments.testing import assignments_advance
 from core.duels.challenges import challenges_follow
 from core.editions.advance import environment_advance
 from core.editions.planned import schedules_run
@@ -28,6 +29,7 @@ def tournaments_advance(environment_id: int) -> None:
         with apart("The promotions"):
             promotions_decide()
         environment_advance(environment, now=environment.now)
+        assignments_advance(now=environment.now, environment=environment)
 
 
 def artifacts_remove_unused(_: int = 0) -> None:
@@ -45,6 +47,8 @@ def watchdog(_: int = 0) -> None:
     if environments:
         with apart("schedules_run"):
             schedules_run(now=environments[0].now)
+        with apart("assignments_advance"):
+            assignments_advance(now=environments[0].now)
     for environment in environments:
         with apart(environment):
             environment_advance(environment, now=environment.now)

@@ -1,0 +1,81 @@
+"""Assignments of courses: baselines to reach by a deadline, for marks."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+
+from core.models.agent import Agent
+from core.models.course import Course, Member
+from core.models.environment import Environment
+
+
+class Assignment(models.Model):
+    """What the students of a course have to reach. Its times are in the time zone of the course."""
+
+    course = models.ForeignKey(Course, on_delete=models.CASCADE, related_name="assignments")
+    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="assignments")
+    name = models.CharField(max_length=100)
+    about = models.TextField(blank=True, max_length=5000, help_text="Markdown, shown on its page.")
+    opens_at = models.DateTimeField(help_text="From then on versions play against the baselines, older ones too.")
+    due_at = models.DateTimeField(help_text="Versions uploaded later are late.")
+    late_days = models.PositiveSmallIntegerField(default=0, help_text="Days after which late versions do not count.")
+    late_percent = models.PositiveSmallIntegerField(
+        default=0, help_text="Share of the marks that each day begun after the deadline costs, in percent."
+    )
+    weight = models.PositiveSmallIntegerField(default=1, help_text="Its weight in the marks of the course.")
+
+    class Meta:
+        ordering = ["due_at", "pk"]
+        constraints = [
+            models.CheckConstraint(condition=Q(due_at__gt=F("opens_at")), name="assignment_opens_before"),
+            models.CheckConstraint(
+                condition=Q(late_days__lte=30) & Q(late_percent__lte=100) & Q(weight__lte=1000),
+                name="assignment_numbers_in_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def total(self) -> int:
+        """The most marks (prefetch `baselines` for lists)."""
+        return sum(one.marks for one in self.baselines.all())
+
+
+class Baseline(models.Model):
+    """A reference agent of an assignment: it plays, but has no rank, seed or place, and no limit per owner counts it."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="baselines")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="baselines")
+    percent = models.PositiveSmallIntegerField(default=50, help_text="Share of the points to win against it.")
+    marks = models.PositiveSmallIntegerField(default=10)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["assignment", "agent"], name="baseline_unique"),
+            models.CheckConstraint(
+                condition=Q(percent__gte=10, percent__lte=95, marks__gte=1, marks__lte=1000),
+                name="baseline_numbers_in_range",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.percent}% against {self.agent}"
+
+
+class Extension(models.Model):
+    """A later deadline of one person."""
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="extensions")
+    member = models.ForeignKey(Member, on_delete=models.CASCADE, related_name="extensions")
+    due_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [models.UniqueConstraint(fields=["assignment", "member"], name="extension_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.member} until {self.due_at}"
