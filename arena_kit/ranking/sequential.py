@@ -11,10 +11,10 @@ https://www.cantate.be/Fishtest/; the test of fishtest (server/fishtest/stats/LL
 (OpenBench/stats.py), whose published values are in our tests; D. Siegmund, Sequential Analysis, 1985, corollary 8.33,
 for the overshoot.
 
-Bounds have three scales. Logistic Elo is that of ratings. Normalised Elo (the default) is the distance of the mean score from
-one half in standard deviations of one match: with it, the same bounds take the same number of pairs whatever the share
-of draws. The two agree for even matches without draws. A share, above 0 and below 1, is that of the points, a draw
-counting half.
+Bounds have three scales. Logistic Elo is that of ratings. Normalised Elo (the default) is the distance of the mean
+score from one half in standard deviations of one match: with it, the same bounds take the same number of pairs whatever
+the share of draws. The two agree for even matches without draws. A share, above 0 and below 1, is that of the points, a
+draw counting half.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class SequentialState(StrEnum):
 class SequentialTest:
     """The question, fixed before the first pair. Raises ValueError for values that cannot be.
 
-    elo0, elo1: the differences, or shares, that the test tells apart. alpha: probability of accepting H1 when the difference is
-    elo0. beta: probability of accepting H0 when it is elo1. cap: pairs after which the test ends undecided. The
-    defaults suit learning agents, whose versions differ by tens of Elo; a difference equal to either bound takes 130
-    pairs on average.
+    elo0, elo1: the differences, or shares, that the test tells apart. alpha: probability of accepting H1 when the
+    difference is elo0. beta: probability of accepting H0 when it is elo1. cap: pairs after which the test ends
+    undecided. The defaults suit learning agents, whose versions differ by tens of Elo; a difference equal to either
+    bound takes 130 pairs on average.
     """
 
     elo0: float = 0.0

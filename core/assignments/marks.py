@@ -28,6 +28,11 @@ class GoalState(StrEnum):
     FAILED = "not reached"
     NOTHING = "nothing yet"
 
+    @property
+    def tone(self) -> str:
+        """The tone of its label on pages."""
+        return {"passed": "good", "being played": "busy", "not reached": "bad"}.get(self, "calm")
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -111,8 +116,7 @@ def course_marks(course: Course, *, only: Assignment | None = None, person: User
         Line(
             member,
             tuple(
-                _mark(one, member, later.get((one.pk, member.pk)), duels[one.pk, member.user_id])
-                for one in assignments
+                _mark(one, member, later.get((one.pk, member.pk)), duels[one.pk, member.user_id]) for one in assignments
             ),
         )
         for member in members.select_related("user").order_by("user__team", "user__username")
@@ -144,9 +148,7 @@ def _mark(assignment: Assignment, member: Member, later: datetime | None, duels:
 
 def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, duels: Sequence[Duel]) -> Goal:
     tries = tuple(
-        duel
-        for duel in duels
-        if duel.player_2.agent_id == baseline.agent_id and goal_percent(duel) == baseline.percent
+        duel for duel in duels if duel.player_2.agent_id == baseline.agent_id and goal_percent(duel) == baseline.percent
     )
     best: tuple[Decimal, int, Duel] | None = None
     for duel in tries:

@@ -110,8 +110,6 @@ def _check(assignment: Assignment, wanted: Sequence[Wanted], weeks: int) -> None
         raise Refused("Choose at least one baseline.", field="agent_1")
     if not 1 <= weeks <= MOST_WEEKS:
         raise Refused(f"A term has 1 to {MOST_WEEKS} assignments.", field="weeks")
-    if assignment.due_at <= assignment.opens_at:
-        raise Refused("The deadline is before it opens; set a later one.", field="due_at")
     for place, one in enumerate(wanted, start=1):
         if one.agent.environment_id != assignment.environment_id:
             raise Refused(f"{one.agent} plays {one.agent.environment}.", field=f"agent_{place}")

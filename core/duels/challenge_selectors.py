@@ -234,12 +234,13 @@ def report_of(challenge: Challenge) -> Report:
     """Return a challenge with its results so far. challenge: of `challenge_rows`; it needs no query."""
     sums: dict[str, int] = {name: getattr(challenge, name) for name in SUMS}
     duels: list[Duel] = getattr(challenge, "listed")  # noqa: B009  (the attribute is that of `challenge_rows`)
-    lines = tuple(ChallengeDuel(duel, _tally(duel)) for duel in duels)
+    lines = tuple(ChallengeDuel(duel, tally_of(duel)) for duel in duels)
     total = ChallengeTally(sums["won_count"], sums["drawn_count"], sums["lost_count"])
     return Report(challenge, lines, total, sums["duel_count"], sums["done_count"])
 
 
-def _tally(duel: Duel) -> ChallengeTally:
+def tally_of(duel: Duel) -> ChallengeTally:
+    """Return the results of a duel, all 0 before its end."""
     if duel.state != JobState.SUCCEEDED:
         return ChallengeTally()
     return ChallengeTally(

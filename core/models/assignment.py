@@ -28,10 +28,15 @@ class Assignment(models.Model):
     class Meta:
         ordering = ["due_at", "pk"]
         constraints = [
-            models.CheckConstraint(condition=Q(due_at__gt=F("opens_at")), name="assignment_opens_before"),
+            models.CheckConstraint(
+                condition=Q(due_at__gt=F("opens_at")),
+                name="assignment_opens_before",
+                violation_error_message="The deadline is before it opens; set a later one.",
+            ),
             models.CheckConstraint(
                 condition=Q(late_days__lte=30) & Q(late_percent__lte=100) & Q(weight__lte=1000),
                 name="assignment_numbers_in_range",
+                violation_error_message="At most 30 late days, 100% lost and weight 1000 are possible.",
             ),
         ]
 
@@ -45,7 +50,7 @@ class Assignment(models.Model):
 
 
 class Baseline(models.Model):
-    """A reference agent of an assignment: it plays, but has no rank, seed or place, and no limit per owner counts it."""
+    """A reference agent of an assignment: it plays, but has no rank, seed or place, and counts to no limit."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="baselines")
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="baselines")

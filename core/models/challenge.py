@@ -19,7 +19,7 @@ class ChallengeKind(models.TextChoices):
 
 
 class Challenge(models.Model):
-    """Unrated duels of a submission against others, at its owner's request or for an assignment; the report is derived from the duels."""
+    """Unrated duels of a submission against others, for its owner or an assignment; the duels are the report."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="challenges")
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="challenges")

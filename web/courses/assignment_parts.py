@@ -1,0 +1,60 @@
+"""A result in an assignment as pages show it, with the lost match to look at and its turning point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.assignments.marks import Goal, GoalState, Mark
+from core.duels.challenge_selectors import ChallengeDuel, tally_of
+from core.duels.losses import typical_loss
+from core.duels.replays import duel_names
+from core.duels.selectors import NotStored, match_get
+from core.models import Analysis, Duel, JobState
+from web.analyses.parts import analysis_view
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A lost match. ply: the position before the turning point; None with the sentence where it is not analysed."""
+
+    number: int
+    ply: int | None = None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalView:
+    """A baseline as a person has reached it. line: of its decisive duel, None before one is over."""
+
+    goal: Goal
+    line: ChallengeDuel | None = None
+    lost: Lost | None = None
+
+
+def goal_views(mark: Mark) -> list[GoalView]:
+    """Return what the page of one person shows. It reads the records of duels in which a baseline was not reached."""
+    return [_view(goal) for goal in mark.goals]
+
+
+def _view(goal: Goal) -> GoalView:
+    duel = goal.decisive
+    if duel is None or duel.state != JobState.SUCCEEDED:
+        return GoalView(goal)
+    line = ChallengeDuel(duel, tally_of(duel))
+    return GoalView(goal, line, _lost(duel) if goal.state is GoalState.FAILED else None)
+
+
+def _lost(duel: Duel) -> Lost | None:
+    """Return the first lost match that is analysed with its turning point, else a typical one."""
+    try:
+        done = Analysis.objects.filter(duel=duel, state=JobState.SUCCEEDED).order_by("match_number")
+        for number in done.values_list("match_number", flat=True):
+            record, _ = match_get(duel, number)
+            view = analysis_view(duel, record, duel_names(duel))
+            if view is not None and view.losses is not None:
+                worst = view.losses.remarks[0]
+                return Lost(number, max(0, worst.ply - 1), worst.sentence)
+        number = typical_loss(duel, 0)
+    except NotStored:
+        return None
+    return None if number is None else Lost(number)
