@@ -104,8 +104,8 @@ class SequentialTest:
         """
         if not LEAST_SHARE <= share <= LARGEST_SHARE:
             raise ValueError(f"A share to reach lies between {LEAST_SHARE:.0%} and {LARGEST_SHARE:.0%}.")
-        bounds = {"elo0": round(share - MARGIN, 4), "elo1": round(share + MARGIN, 4)}
-        return replace(self, **bounds, scale=Scale.SHARE)
+        low, high = round(share - MARGIN, 4), round(share + MARGIN, 4)
+        return replace(self, elo0=low, elo1=high, scale=Scale.SHARE)
 
     @property
     def share(self) -> float | None:

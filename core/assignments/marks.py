@@ -71,7 +71,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CourseMarks:
     """All marks of a person in a course, in the order of its assignments."""
 
     member: Member
@@ -83,8 +83,8 @@ class Line:
         weights = sum(mark.assignment.weight for mark in counted)
         if not weights:
             return None
-        shares = sum(mark.assignment.weight * mark.marks / mark.assignment.total for mark in counted)
-        return round(100 * shares / weights, 2)
+        shares = (mark.assignment.weight * mark.marks / mark.assignment.total for mark in counted)
+        return round(100 * sum(shares, Decimal()) / weights, 2)
 
 
 def late_days(*, uploaded_at: datetime, due_at: datetime) -> int:
@@ -99,7 +99,7 @@ def marks_for(assignment: Assignment, baseline: Baseline, days: int) -> Decimal:
     return Decimal(baseline.marks * max(0, 100 - assignment.late_percent * days)) / 100
 
 
-def course_marks(course: Course, *, only: Assignment | None = None, person: User | None = None) -> list[Line]:
+def course_marks(course: Course, *, only: Assignment | None = None, person: User | None = None) -> list[CourseMarks]:
     """Return the marks of all students of a course, or of one person. only: of this assignment alone.
 
     The number of queries does not depend on the number of people and assignments.
@@ -113,7 +113,7 @@ def course_marks(course: Course, *, only: Assignment | None = None, person: User
         duels[duel.challenge.assignment_id, duel.challenge.user_id].append(duel)
     later = {(one.pk, row.member_id): row.due_at for one in assignments for row in one.extensions.all()}
     return [
-        Line(
+        CourseMarks(
             member,
             tuple(
                 _mark(one, member, later.get((one.pk, member.pk)), duels[one.pk, member.user_id]) for one in assignments

@@ -11,7 +11,7 @@ from core.models.environment import Environment
 
 
 class Assignment(models.Model):
-    """What the students of a course have to reach. Its times are in the time zone of the course."""
+    """Baselines that the students of a course have to reach. Its times are in the time zone of the course."""
 
     course = models.ForeignKey(Course, on_delete=models.CASCADE, related_name="assignments")
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="assignments")

@@ -15,11 +15,14 @@ from web.analyses.parts import analysis_view
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A lost match. ply: the position before the turning point; None with the sentence where it is not analysed."""
+    """A lost match. sentence: of its turning point or, without one, what its analysis says; empty before that.
+
+    ply: the position before the turning point; None without one.
+    """
 
     number: int
-    ply: int | None = None
     sentence: str = ""
+    ply: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def _view(goal: Goal) -> GoalView:
 
 
 def _lost(duel: Duel) -> Lost | None:
-    """Return the first lost match that is analysed with its turning point, else a typical one."""
+    """Return the first lost match that is analysed, else a typical one."""
     try:
         done = Analysis.objects.filter(duel=duel, state=JobState.SUCCEEDED).order_by("match_number")
         for number in done.values_list("match_number", flat=True):
@@ -53,8 +56,10 @@ def _lost(duel: Duel) -> Lost | None:
             view = analysis_view(duel, record, duel_names(duel))
             if view is not None and view.losses is not None:
                 worst = view.losses.remarks[0]
-                return Lost(number, max(0, worst.ply - 1), worst.sentence)
-        number = typical_loss(duel, 0)
+                return Lost(number, f"Turning point: {worst.sentence}", max(0, worst.ply - 1))
+            if view is not None and view.story is not None:
+                return Lost(number, view.story.verdict)
+        typical = typical_loss(duel, 0)
     except NotStored:
         return None
-    return None if number is None else Lost(number)
+    return None if typical is None else Lost(typical)

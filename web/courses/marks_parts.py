@@ -8,12 +8,12 @@ from django.http import HttpResponse
 
 from core.assignments.marks import course_marks
 from core.models import Course
-from web.site.exports import exported
+from web.site.exports import Row, exported
 
 
 def marks_file(course: Course, *, now: datetime) -> HttpResponse:
     """Return the marks of all students, also of those without any: a line for each, a column for each assignment."""
-    records = []
+    records: list[Row] = []
     lines = course_marks(course)
     names = [str(mark.assignment) for line in lines[:1] for mark in line.marks]
     for line in lines:

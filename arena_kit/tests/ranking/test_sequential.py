@@ -116,7 +116,8 @@ counted = st.tuples(*[st.integers(0, 60)] * 5)
 @given(counted, st.sampled_from(list(Scale)))
 def test_seen_from_the_other_side_the_hypotheses_change_places(counts: tuple[int, ...], scale: Scale) -> None:
     here, there = ((0.45, 0.7), (0.3, 0.55)) if scale is Scale.SHARE else ((-10, 50), (-50, 10))
-    forward, backward = ratio(counts, *here, scale), ratio(counts[::-1], *there, scale)
+    forward = ratio(counts, here[0], here[1], scale)
+    backward = ratio(counts[::-1], there[0], there[1], scale)
     assert math.isfinite(forward)
     assert forward == pytest.approx(-backward, abs=1e-6)
 

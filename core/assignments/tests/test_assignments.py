@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.utils import timezone
 
 from core.assignments.marks import GoalState, assignment_marks, course_marks
 from core.assignments.services import (
@@ -139,10 +140,10 @@ def test_an_extension_moves_the_deadline_of_one_person(task: Assignment, sid: Me
     for one in (sid, other):
         version(one.user, task.environment, DUE + 4 * DAY)
     begun = advance(task, DUE + 5 * DAY)
-    assert {one.challenge.user for one in begun if one.challenge} == {sid.user}
-    for one in begun:
-        end(one, reached=True)
-    assert [(mark.member, mark.marks, mark.is_extended) for mark in assignment_marks(task)] == [
+    assert {duel.challenge.user for duel in begun if duel.challenge} == {sid.user}
+    for duel in begun:
+        end(duel, reached=True)
+    assert [(mark.member, int(mark.marks), mark.is_extended) for mark in assignment_marks(task)] == [
         (other, 0, False),
         (sid, 20, True),
     ]
@@ -191,7 +192,7 @@ def test_another_share_is_another_question(task: Assignment, sid: Member, baseli
     wanted = [Wanted(baselines[0].agent, 50, 30), Wanted(baselines[1].agent, 80, 10)]
     assignment_save(assignment=task, wanted=wanted)
     task.refresh_from_db()
-    assert [(goal.state, goal.marks) for goal in assignment_marks(task)[0].goals] == [
+    assert [(goal.state.value, int(goal.marks)) for goal in assignment_marks(task)[0].goals] == [
         ("passed", 30),
         ("nothing yet", 0),
     ]
@@ -298,7 +299,7 @@ def test_results_are_seen_by_the_student_and_the_staff_of_the_course_alone(
 def test_a_test_costs_no_quota_and_is_not_cancelled_by_its_student(task: Assignment, sid: Member) -> None:
     version(sid.user, task.environment, NOON)
     advance(task)
-    assert challenges_counted(sid.user, [task.environment_id], now=factories.timezone.now()) == {}
+    assert challenges_counted(sid.user, [task.environment_id], now=timezone.now()) == {}
     with pytest.raises(Refused, match="part of an assignment"):
         challenge_cancel(
             challenge=Challenge.objects.get(), operator=Operator(AuditEntry.Channel.SITE, "sid", sid.user_id)

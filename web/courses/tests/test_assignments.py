@@ -97,7 +97,8 @@ def play(task: Assignment, *, forfeits: int = 0, wins: bool = False) -> list[Due
     assignment_advance(assignment_id=task.pk, now=timezone.now())
     found = []
     for duel in Duel.objects.filter(challenge__assignment=task, state="QUEUED").order_by("pk"):
-        Duel.objects.filter(pk=duel.pk).update(match_count=60)
+        # A seed that is not drawn, so that the random moves are the same every time.
+        Duel.objects.filter(pk=duel.pk).update(match_count=60, seed=7)
         duel.refresh_from_db()
         Submission.objects.filter(pk=duel.player_1_id).update(image="player-of-a-student")
         numbers = range(1, 61)
@@ -151,7 +152,7 @@ def test_a_student_sees_live_what_is_reached_and_where_it_lost(
     version(cast.bob, task.environment, task.due_at - DAY)
     assignment_advance(assignment_id=task.pk, now=timezone.now())
     live = bob.get(page(task), headers={"HX-Request": "true", "HX-Target": "results"})
-    assert "is playing or waits for its turn" in live.text
+    assert "is playing or waits for its turn" in " ".join(live.text.split())
     assert "<html" not in live.text
     (duel,) = play(task, forfeits=50)
     text = " ".join(bob.get(page(task)).text.split())
@@ -178,7 +179,7 @@ def test_a_student_sees_live_what_is_reached_and_where_it_lost(
 
 def test_the_turning_point_of_a_lost_match_is_told(task: Assignment, cast: Cast, visit: As) -> None:
     version(cast.bob, task.environment, task.due_at - DAY)
-    task.baselines.update(percent=95)
+    task.baselines.update(percent=80)
     (duel,) = play(task)
     with records_open(duel) as archive:
         lost = next(row.number for row in archive.index if row.outcome is Outcome.PLAYER_2 and row.fault is Fault.NONE)
@@ -257,7 +258,8 @@ def test_an_extension_is_given_to_chosen_people_on_the_roster(
     assert "1 person has until 5 Dec 2099, 18:00 Europe/Berlin" in teacher.post(address, form, follow=True).text
     assert "5 Dec 2099, 18:00 Europe/Berlin" in teacher.get(roster).text
     assert AuditEntry.objects.get(action="extend").note == "Until 5 Dec 2099, 18:00 Europe/Berlin: bob."
-    for wrong in ({"member": []}, {"due_at": "soon"}, {"assignment": 0}):
+    wrongs: list[dict[str, object]] = [{"member": []}, {"due_at": "soon"}, {"assignment": 0}]
+    for wrong in wrongs:
         assert "No deadline was changed." in teacher.post(address, form | wrong, follow=True).text
     elsewhere = member(Course.objects.create(slug="fish", name="Fish"), "finn")
     assert "No deadline was changed." in teacher.post(address, form | {"member": [elsewhere.pk]}, follow=True).text
