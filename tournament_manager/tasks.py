@@ -43,12 +43,10 @@ def watchdog(_: int = 0) -> None:
     for step in (duels_delay_rebuilt, look, challenges_follow):
         with apart(step.__name__):
             step()
-    environments = list(Environment.objects.annotate(now=Now()).filter(seats__gt=1))
-    if environments:
-        with apart("schedules_run"):
-            schedules_run(now=environments[0].now)
-        with apart("assignments_advance"):
-            assignments_advance(now=environments[0].now)
-    for environment in environments:
+    environments = list(Environment.objects.annotate(now=Now()))
+    for task in (schedules_run, assignments_advance) if environments else ():
+        with apart(task.__name__):
+            task(now=environments[0].now)
+    for environment in (one for one in environments if one.seats > 1):
         with apart(environment):
             environment_advance(environment, now=environment.now)

@@ -1,4 +1,4 @@
-"""Marks of assignments: a pure function of the duels against their baselines, deadlines and times of upload.
+"""Marks of assignments: a pure function of results at their baselines, deadlines and times of upload.
 
 A baseline counts as reached from the first version that reaches it, by the time of its upload. A later version never
 takes marks away.
@@ -15,7 +15,19 @@ from enum import StrEnum
 
 from core.duels.goals import goal_percent, goal_reached
 from core.jobs.states import OPEN
-from core.models import Assignment, Baseline, Course, Duel, JobState, Member, Role, Submission, User
+from core.models import (
+    Assignment,
+    Baseline,
+    Course,
+    Duel,
+    Evaluation,
+    JobFault,
+    JobState,
+    Member,
+    Role,
+    Submission,
+    User,
+)
 
 DAY = timedelta(days=1)
 
@@ -35,17 +47,35 @@ class GoalState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """A baseline as one person has reached it. tries: the duels against it, oldest first.
+class Try:
+    """A version at a baseline: in a duel, or alone for a score. is_reached: None before the end, and after a fault of
+    the arena."""
 
-    decisive: of PASSED the duel that counts, else the latest; None without one. late_days: how late its version was
+    job: Duel | Evaluation
+    version: Submission
+    is_reached: bool | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.job.state in OPEN
+
+    @property
+    def duel(self) -> Duel | None:
+        return self.job if isinstance(self.job, Duel) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A baseline as one person has reached it. tries: oldest first.
+
+    decisive: of PASSED the one that counts, else the latest; None without one. late_days: how late its version was
     uploaded.
     """
 
     baseline: Baseline
     state: GoalState
-    tries: tuple[Duel, ...]
-    decisive: Duel | None
+    tries: tuple[Try, ...]
+    decisive: Try | None
     late_days: int
     marks: Decimal
 
@@ -106,17 +136,18 @@ def course_marks(course: Course, *, only: Assignment | None = None, person: User
     """
     assignments = list(_assignments(course, only))
     members = course.members.filter(role=Role.STUDENT) if person is None else course.members.filter(user=person)
-    duels: dict[tuple[int, int], list[Duel]] = defaultdict(list)
+    jobs: dict[tuple[int | None, int], list[Duel | Evaluation]] = defaultdict(list)
     for duel in _duels(assignments, person):
         assert duel.challenge is not None
-        assert duel.challenge.assignment_id is not None
-        duels[duel.challenge.assignment_id, duel.challenge.user_id].append(duel)
+        jobs[duel.challenge.assignment_id, duel.challenge.user_id].append(duel)
+    for evaluation in _evaluations(assignments, person):
+        jobs[evaluation.assignment_id, evaluation.agent.owner_id].append(evaluation)
     later = {(one.pk, row.member_id): row.due_at for one in assignments for row in one.extensions.all()}
     return [
         CourseMarks(
             member,
             tuple(
-                _mark(one, member, later.get((one.pk, member.pk)), duels[one.pk, member.user_id]) for one in assignments
+                _mark(one, member, later.get((one.pk, member.pk)), jobs[one.pk, member.user_id]) for one in assignments
             ),
         )
         for member in members.select_related("user").order_by("user__team", "user__username")
@@ -140,28 +171,47 @@ def _duels(assignments: Sequence[Assignment], person: User | None) -> Iterator[D
     yield from mine.select_related("challenge", "player_1__agent", "player_2__agent")
 
 
-def _mark(assignment: Assignment, member: Member, later: datetime | None, duels: Sequence[Duel]) -> Mark:
+def _evaluations(assignments: Sequence[Assignment], person: User | None) -> Iterator[Evaluation]:
+    rows = Evaluation.every.filter(assignment__in=assignments).order_by("pk").defer("log", "history", "episodes")
+    mine = rows if person is None else rows.filter(agent__owner=person)
+    yield from mine.select_related("agent", "submission__agent")
+
+
+def _mark(assignment: Assignment, member: Member, later: datetime | None, jobs: Sequence[Duel | Evaluation]) -> Mark:
     due_at = assignment.due_at if later is None else max(later, assignment.due_at)
-    goals = tuple(_goal(assignment, one, due_at, duels) for one in assignment.baselines.all())
+    goals = tuple(_goal(assignment, one, due_at, jobs) for one in assignment.baselines.all())
     return Mark(assignment, member, due_at, later is not None, goals)
 
 
-def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, duels: Sequence[Duel]) -> Goal:
-    tries = tuple(
-        duel for duel in duels if duel.player_2.agent_id == baseline.agent_id and goal_percent(duel) == baseline.percent
-    )
-    best: tuple[Decimal, int, Duel] | None = None
-    for duel in tries:
-        days = days_of(duel.player_1, due_at)
+def _try(baseline: Baseline, job: Duel | Evaluation) -> Try | None:
+    """Return what a job says of a baseline; None for one about another baseline, or about another share."""
+    if isinstance(job, Duel):
+        is_of = job.player_2.agent_id == baseline.agent_id and goal_percent(job) == baseline.percent
+        return Try(job, job.player_1, goal_reached(job)) if is_of else None
+    if baseline.score is None:
+        return None
+    is_reached: bool | None = None
+    if job.state == JobState.SUCCEEDED and job.score is not None:
+        is_reached = job.score >= baseline.score
+    elif job.state == JobState.FAILED and job.fault == JobFault.PLAYER:
+        is_reached = False
+    return Try(job, job.submission, is_reached)
+
+
+def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, jobs: Sequence[Duel | Evaluation]) -> Goal:
+    tries = tuple(found for job in jobs if (found := _try(baseline, job)) is not None)
+    best: tuple[Decimal, int, Try] | None = None
+    for one in tries:
+        days = days_of(one.version, due_at)
         worth = marks_for(assignment, baseline, days)
-        if goal_reached(duel) and days <= assignment.late_days and (best is None or worth > best[0]):
-            best = worth, days, duel
+        if one.is_reached and days <= assignment.late_days and (best is None or worth > best[0]):
+            best = worth, days, one
     if best is not None:
         return Goal(baseline, GoalState.PASSED, tries, best[2], best[1], best[0])
-    latest = next((duel for duel in reversed(tries) if duel.state == JobState.SUCCEEDED), None)
-    is_open = next((duel for duel in tries if duel.state in OPEN), None)
-    state = GoalState.PLAYING if is_open else GoalState.FAILED if latest else GoalState.NOTHING
-    return Goal(baseline, state, tries, is_open or latest, 0, Decimal())
+    latest = next((one for one in reversed(tries) if one.is_reached is False), None)
+    playing = next((one for one in tries if one.is_open), None)
+    state = GoalState.PLAYING if playing else GoalState.FAILED if latest else GoalState.NOTHING
+    return Goal(baseline, state, tries, playing or latest, 0, Decimal())
 
 
 def days_of(version: Submission, due_at: datetime) -> int:

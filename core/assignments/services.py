@@ -11,8 +11,20 @@ from django.db.models import Q, QuerySet
 
 from core.courses.repeats import next_name, weeks_later
 from core.errors import Refused
+from core.evaluations.seeds import seeds_for_assignment
 from core.jobs.messages import TOURNAMENT_TASK, task_request
-from core.models import Agent, Assignment, Baseline, Course, Environment, Extension, Member, Role
+from core.models import (
+    Agent,
+    Assignment,
+    Baseline,
+    Course,
+    Environment,
+    EnvironmentKind,
+    Evaluation,
+    Extension,
+    Member,
+    Role,
+)
 
 NAME_LENGTH: int = Assignment._meta.get_field("name").max_length or 0
 MOST_WEEKS = 30
@@ -21,16 +33,17 @@ COPIED = ("environment", "course", "about", "late_days", "late_percent", "weight
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A baseline as a teacher wants it."""
+    """A baseline as a teacher wants it: an agent, or where agents play alone a mean score."""
 
-    agent: Agent
+    agent: Agent | None
     percent: int
     marks: int
+    score: float | None = None
 
 
 def environments_for(course: Course) -> QuerySet[Environment]:
     """Return the environments in which a course can have assignments."""
-    rows = Environment.objects.filter(seats=2, is_active=True)
+    rows = Environment.objects.filter(seats__lte=2, is_active=True).exclude(kind=EnvironmentKind.APP)
     return rows.filter(Q(course=None) | Q(course=course)).order_by("name")
 
 
@@ -58,7 +71,8 @@ def assignment_save(*, assignment: Assignment, wanted: Sequence[Wanted], weeks: 
 
 def assignment_copy(*, assignment: Assignment) -> Assignment:
     """Make an assignment once more, a week later by the clocks of its course, without its extensions."""
-    wanted = [Wanted(one.agent, one.percent, one.marks) for one in assignment.baselines.select_related("agent")]
+    rows = assignment.baselines.select_related("agent")
+    wanted = [Wanted(one.agent, one.percent, one.marks, one.score) for one in rows]
     with transaction.atomic():
         return _later(assignment, 1, wanted)
 
@@ -67,7 +81,7 @@ def assignment_delete(*, assignment: Assignment) -> None:
     """Delete an assignment for which no version has played. Raises Refused."""
     with transaction.atomic():
         Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
-        if assignment.challenges.exists():
+        if assignment.challenges.exists() or Evaluation.every.filter(assignment=assignment).exists():
             raise Refused("Versions have played for it already. With weight 0 it does not count.")
         assignment.delete()
 
@@ -107,20 +121,26 @@ def _later(assignment: Assignment, step: int, wanted: Sequence[Wanted]) -> Assig
 
 def _check(assignment: Assignment, wanted: Sequence[Wanted], weeks: int) -> None:
     if not wanted:
-        raise Refused("Choose at least one baseline.", field="agent_1")
+        raise Refused("Choose at least one baseline, or a score where agents play alone.", field="agent_1")
     if not 1 <= weeks <= MOST_WEEKS:
         raise Refused(f"A term has 1 to {MOST_WEEKS} assignments.", field="weeks")
     for place, one in enumerate(wanted, start=1):
-        if one.agent.environment_id != assignment.environment_id:
+        if one.agent is not None and one.agent.environment_id != assignment.environment_id:
             raise Refused(f"{one.agent} plays {one.agent.environment}.", field=f"agent_{place}")
-    if len({one.agent for one in wanted}) < len(wanted):
+        if (one.score is not None) != assignment.environment.is_scored or (one.agent is None) == (one.score is None):
+            needed = "a score, no agent" if assignment.environment.is_scored else "an agent, no score"
+            raise Refused(f"{assignment.environment} needs {needed}.", field=f"agent_{place}")
+    if len({(one.agent, one.score) for one in wanted}) < len(wanted):
         raise Refused("Choose each baseline once.", field="agent_1")
 
 
 def _baselines_set(assignment: Assignment, wanted: Sequence[Wanted]) -> None:
-    """Give an assignment these baselines; results against one with the same share stay."""
-    assignment.baselines.exclude(agent__in=[one.agent for one in wanted]).delete()
-    for one in wanted:
-        Baseline.objects.update_or_create(
-            assignment=assignment, agent=one.agent, defaults={"percent": one.percent, "marks": one.marks}
-        )
+    """Give an assignment these baselines; results at one that stays the same count on."""
+    rows = [
+        Baseline(assignment=assignment, agent=one.agent, score=one.score, percent=one.percent, marks=one.marks)
+        for one in wanted
+    ]
+    assignment.baselines.all().delete()
+    Baseline.objects.bulk_create(rows)
+    if assignment.environment.is_scored:
+        seeds_for_assignment(assignment)

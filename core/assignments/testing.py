@@ -1,4 +1,4 @@
-"""Lets versions of students play against the baselines of their assignments, in unrated duels.
+"""Lets versions of students play against the baselines of their assignments, in unrated duels or alone for a score.
 
 One version of a person is tested at a time, the newest that works: first of those uploaded in time, then of the late
 ones. It meets the baselines at which it could still gain marks.
@@ -18,9 +18,9 @@ from core.assignments.marks import Goal, Mark, assignment_marks, days_of, marks_
 from core.duels.challenge_selectors import active_version
 from core.duels.goals import goal_test
 from core.duels.services import duel_new, duels_enqueue
+from core.evaluations.services import evaluation_create
 from core.jobs.apart import apart
-from core.jobs.states import OPEN
-from core.models import Assignment, Challenge, ChallengeKind, Environment, JobState, Submission, SubmissionForm
+from core.models import Assignment, Challenge, ChallengeKind, Environment, Submission, SubmissionForm
 
 TRIES = 3
 """How often a version meets a baseline while the arena itself fails."""
@@ -45,7 +45,8 @@ def assignment_advance(*, assignment_id: int, now: datetime) -> int:
         assignment = Assignment.objects.select_related("environment", "course").get(pk=assignment_id)
         if assignment.opens_at > now or assignment.environment.closed_because:
             return 0
-        rivals = {one.agent_id: active_version(one.agent) for one in assignment.baselines.select_related("agent")}
+        agents = [one.agent for one in assignment.baselines.select_related("agent") if one.agent is not None]
+        rivals = {agent.pk: version for agent in agents if (version := active_version(agent)) is not None}
         waiting = [mark for mark in assignment_marks(assignment) if not mark.is_full and not _is_playing(mark)]
         versions = _versions(assignment.environment, [mark.member.user_id for mark in waiting])
         return sum(_begin(mark, versions[mark.member.user_id], rivals) for mark in waiting)
@@ -58,7 +59,7 @@ def _open_assignments(now: datetime, environment: Environment | None) -> QuerySe
 
 
 def _is_playing(mark: Mark) -> bool:
-    return any(duel.state in OPEN for goal in mark.goals for duel in goal.tries)
+    return any(one.is_open for goal in mark.goals for one in goal.tries)
 
 
 def _versions(environment: Environment, owners: Collection[int]) -> dict[int, list[Submission]]:
@@ -70,13 +71,17 @@ def _versions(environment: Environment, owners: Collection[int]) -> dict[int, li
     return found
 
 
-def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission | None]) -> bool:
+def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]) -> bool:
     """Begin the next test of a person; return whether there is one."""
     in_time = [version for version in versions if not days_of(version, mark.due_at)]
     late = [version for version in versions if 0 < days_of(version, mark.due_at) <= mark.assignment.late_days]
     for version in (*in_time[:1], *late[:1]):
-        if wanted := [goal for goal in mark.goals if _gains(mark, goal, version) and rivals[goal.baseline.agent_id]]:
-            _play(mark, version, wanted, rivals)
+        wanted = [goal for goal in mark.goals if _gains(mark, goal, version)]
+        if any(goal.baseline.score is not None for goal in wanted):
+            evaluation_create(submission=version, assignment=mark.assignment)
+            return True
+        if can_play := [goal for goal in wanted if goal.baseline.agent_id in rivals]:
+            _play(mark, version, can_play, rivals)
             return True
     return False
 
@@ -84,12 +89,12 @@ def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission 
 def _gains(mark: Mark, goal: Goal, version: Submission) -> bool:
     """Return whether a version could gain marks at a baseline that it has not met."""
     worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.due_at))
-    met = [duel for duel in goal.tries if duel.player_1_id == version.pk]
-    is_met = len(met) >= TRIES or any(duel.state == JobState.SUCCEEDED for duel in met)
+    met = [one for one in goal.tries if one.version == version]
+    is_met = len(met) >= TRIES or any(one.is_reached is not None for one in met)
     return not is_met and worth > goal.marks
 
 
-def _play(mark: Mark, version: Submission, goals: list[Goal], rivals: dict[int, Submission | None]) -> None:
+def _play(mark: Mark, version: Submission, goals: list[Goal], rivals: dict[int, Submission]) -> None:
     environment = version.agent.environment
     challenge = Challenge.objects.create(
         user_id=mark.member.user_id, submission=version, kind=ChallengeKind.COURSE, assignment=mark.assignment
@@ -97,8 +102,8 @@ def _play(mark: Mark, version: Submission, goals: list[Goal], rivals: dict[int, 
     # One seed for all, so that the baselines are met on the same openings.
     seed, duels = secrets.randbelow(2**31), []
     for number, goal in enumerate(goals, start=1):
+        assert goal.baseline.agent_id is not None
         rival, test = rivals[goal.baseline.agent_id], goal_test(environment, goal.baseline.percent)
-        assert rival is not None
         duels.append(
             duel_new(
                 challenge=challenge,

@@ -1,3 +1,4 @@
+"""Assignments of courses, with baselines and extensions; challenges, evaluations and seeds may belong to one."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -38,13 +39,24 @@ class Migration(migrations.Migration):
             name='assignment',
             field=models.ForeignKey(blank=True, help_text='For which the arena itself asked; only its course and the owner see the results.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='challenges', to='core.assignment'),
         ),
+        migrations.AddField(
+            model_name='evaluation',
+            name='assignment',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='evaluations', to='core.assignment'),
+        ),
+        migrations.AddField(
+            model_name='seedlist',
+            name='assignment',
+            field=models.OneToOneField(editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='seed_list', to='core.assignment'),
+        ),
         migrations.CreateModel(
             name='Baseline',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('score', models.FloatField(blank=True, help_text='The mean score to reach, in place of an agent.', null=True)),
                 ('percent', models.PositiveSmallIntegerField(default=50, help_text='Share of the points to win against it.')),
                 ('marks', models.PositiveSmallIntegerField(default=10)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='baselines', to='core.agent')),
+                ('agent', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='baselines', to='core.agent')),
                 ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='baselines', to='core.assignment')),
             ],
             options={
@@ -77,7 +89,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='baseline',
-            constraint=models.CheckConstraint(condition=models.Q(('marks__gte', 1), ('marks__lte', 1000), ('percent__gte', 10), ('percent__lte', 95)), name='baseline_numbers_in_range'),
+            constraint=models.CheckConstraint(condition=models.Q(('marks__gte', 1), ('marks__lte', 1000), ('percent__gte', 10), ('percent__lte', 95), ('score__gte', -1e+300), ('score__lte', 1e+300)), name='baseline_numbers_in_range'),
+        ),
+        migrations.AddConstraint(
+            model_name='baseline',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('agent', None), ('score__isnull', False)), models.Q(('agent__isnull', False), ('score', None)), _connector='OR'), name='baseline_is_agent_or_score'),
         ),
         migrations.AddConstraint(
             model_name='extension',

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from core.models.agent import Agent
 from core.models.course import Course, Member
 from core.models.environment import Environment
+from core.models.limits import finite
 
 
 class Assignment(models.Model):
@@ -50,10 +51,14 @@ class Assignment(models.Model):
 
 
 class Baseline(models.Model):
-    """A reference agent of an assignment: it plays, but has no rank, seed or place, and counts to no limit."""
+    """A reference agent of an assignment: it plays, but has no rank, seed or place, and counts to no limit.
+
+    Where agents play alone it is a mean score instead.
+    """
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="baselines")
-    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="baselines")
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, null=True, blank=True, related_name="baselines")
+    score = models.FloatField(null=True, blank=True, help_text="The mean score to reach, in place of an agent.")
     percent = models.PositiveSmallIntegerField(default=50, help_text="Share of the points to win against it.")
     marks = models.PositiveSmallIntegerField(default=10)
 
@@ -62,13 +67,22 @@ class Baseline(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["assignment", "agent"], name="baseline_unique"),
             models.CheckConstraint(
-                condition=Q(percent__gte=10, percent__lte=95, marks__gte=1, marks__lte=1000),
+                condition=Q(percent__gte=10, percent__lte=95, marks__gte=1, marks__lte=1000) & finite("score"),
                 name="baseline_numbers_in_range",
+            ),
+            models.CheckConstraint(
+                condition=Q(agent=None, score__isnull=False) | Q(agent__isnull=False, score=None),
+                name="baseline_is_agent_or_score",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.percent}% against {self.agent}"
+        return f"a mean score of {self.score:g}" if self.agent is None else f"{self.percent}% against {self.agent}"
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return f"score {self.score:g}" if self.agent is None else self.agent.name
 
 
 class Extension(models.Model):

@@ -19,7 +19,8 @@ from web.api.base import Acting, one
 
 
 class GoalAnswer(serializers.Serializer[Any]):
-    agent = serializers.CharField(source="baseline.agent.name", help_text="The baseline.")
+    agent = serializers.CharField(source="baseline.agent", allow_null=True, help_text="The baseline.")
+    score = serializers.FloatField(source="baseline.score", allow_null=True, help_text="Or a mean score to reach.")
     percent = serializers.IntegerField(source="baseline.percent", help_text="Share of the points to win.")
     state = serializers.CharField(help_text="passed, being played, not reached or nothing yet.")
     duel = serializers.SerializerMethodField(help_text="Id of the duel that decides; null without one.")
@@ -29,10 +30,11 @@ class GoalAnswer(serializers.Serializer[Any]):
     most = serializers.IntegerField(source="baseline.marks")
 
     def get_duel(self, goal: Goal) -> int | None:
-        return None if goal.decisive is None else goal.decisive.pk
+        duel = None if goal.decisive is None else goal.decisive.duel
+        return None if duel is None else duel.pk
 
     def get_version(self, goal: Goal) -> str | None:
-        return None if goal.decisive is None else str(goal.decisive.player_1.public_id)
+        return None if goal.decisive is None else str(goal.decisive.version.public_id)
 
 
 class MarkAnswer(serializers.Serializer[Any]):

@@ -11,7 +11,9 @@ from core.models import Agent, Assignment, Course
 from web.organise.forms import Part, TimeInput, ZonedForm
 
 MOST_BASELINES = 3
-BASELINES = tuple(f"{name}_{place}" for place in range(1, MOST_BASELINES + 1) for name in ("agent", "percent", "marks"))
+BASELINES = tuple(
+    f"{name}_{place}" for place in range(1, MOST_BASELINES + 1) for name in ("agent", "percent", "score", "marks")
+)
 PARTS: tuple[Part, ...] = (
     ("What", ("name", "environment", "weeks", "about")),
     ("Baselines", BASELINES),
@@ -73,20 +75,26 @@ class AssignmentForm(ZonedForm):
             row = rows[place - 1] if place <= len(rows) else None
             self.fields[f"agent_{place}"] = AgentField(
                 agents,
-                required=place == 1,
+                required=False,
                 initial=row and row.agent_id,
                 label=f"Baseline {place}",
                 empty_label="none",
             )
             self.fields[f"percent_{place}"] = _number("Share to reach (%)", 10, 95, row.percent if row else 50)
+            self.fields[f"score_{place}"] = forms.FloatField(
+                label="Or score", required=False, initial=None if row is None else row.score
+            )
             self.fields[f"marks_{place}"] = _number("Marks", 1, 1000, row.marks if row else 10)
 
     @property
     def wanted(self) -> list[Wanted]:
         """The baselines that are chosen."""
         data = self.cleaned_data
-        places = [place for place in range(1, MOST_BASELINES + 1) if data.get(f"agent_{place}")]
-        return [Wanted(data[f"agent_{place}"], data[f"percent_{place}"], data[f"marks_{place}"]) for place in places]
+        rows = [
+            Wanted(data[f"agent_{place}"], data[f"percent_{place}"], data[f"marks_{place}"], data[f"score_{place}"])
+            for place in range(1, MOST_BASELINES + 1)
+        ]
+        return [row for row in rows if row.agent is not None or row.score is not None]
 
 
 class ExtendForm(forms.Form):

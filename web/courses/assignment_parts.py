@@ -40,7 +40,7 @@ def goal_views(mark: Mark) -> list[GoalView]:
 
 
 def _view(goal: Goal) -> GoalView:
-    duel = goal.decisive
+    duel = None if goal.decisive is None else goal.decisive.duel
     if duel is None or duel.state != JobState.SUCCEEDED:
         return GoalView(goal)
     line = ChallengeDuel(duel, tally_of(duel))

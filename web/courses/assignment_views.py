@@ -106,7 +106,7 @@ def _form(request: HttpRequest, form: AssignmentForm, course: Course, title: str
                 )
                 for one in made:
                     changes = None if before is None else row_changes(one, before)
-                    wanted = ", ".join(f"{it.percent}% against {it.agent}: {it.marks}" for it in form.wanted)
+                    wanted = ", ".join(f"{it}: {it.marks}" for it in one.baselines.all())
                     record(request, "add" if before is None else "change", one, wanted, changes)
         except Refused as refusal:
             refuse(form, refusal)

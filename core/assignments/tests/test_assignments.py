@@ -24,6 +24,10 @@ from core.courses.sight import hidden, listed, seen
 from core.courses.tutoring import agents_tutored
 from core.duels.challenges import challenge_cancel
 from core.errors import Refused
+from core.evaluations.selectors import ranking_list
+from core.evaluations.services import evaluation_succeed
+from core.jobs.artifacts import EvaluationArtifacts
+from core.jobs.lifecycle import job_claim
 from core.models import (
     Assignment,
     AuditEntry,
@@ -31,6 +35,7 @@ from core.models import (
     Course,
     Duel,
     Environment,
+    Evaluation,
     JobState,
     Member,
     Role,
@@ -225,7 +230,7 @@ def test_more_people_and_assignments_cost_no_more_queries(
         version(member(here, f"s{number}").user, task.environment, NOON)
         assignment(here, task.environment, *baselines, name=f"Week {number + 2}")
     advance(task)
-    with django_assert_max_num_queries(6):  # type: ignore[operator]
+    with django_assert_max_num_queries(7):  # type: ignore[operator]
         assert len([mark.marks for line in course_marks(here) for mark in line.marks]) == 30
 
 
@@ -242,7 +247,7 @@ def test_a_term_is_made_at_once_and_18_00_stays_18_00(
     assert [one.due_at.astimezone(UTC).hour for one in made] == [17, 16, 16]
     copy = assignment_copy(assignment=made[2])
     assert (copy.name, copy.late_days) == ("Week 12", 2)
-    assert [(one.agent.name, one.percent, one.marks) for one in copy.baselines.all()] == [("easy", 60, 5)]
+    assert [(one.name, one.percent, one.marks) for one in copy.baselines.all()] == [("easy", 60, 5)]
     assignment_delete(assignment=copy)
     assert here.assignments.count() == 3
 
@@ -250,7 +255,14 @@ def test_a_term_is_made_at_once_and_18_00_stays_18_00(
 def test_what_makes_no_sense_is_refused(task: Assignment, sid: Member, baselines: list[Submission]) -> None:
     one = Wanted(baselines[0].agent, 50, 10)
     elsewhere = Wanted(factories.agent(sid.user, factories.environment("quarto")), 50, 10)
-    for wanted, words in (([], "at least one baseline"), ([one, one], "once"), ([elsewhere], "plays")):
+    both, score = Wanted(one.agent, 50, 10, 1.0), Wanted(None, 50, 10, 1.0)
+    for wanted, words in (
+        ([], "at least one baseline"),
+        ([one, one], "once"),
+        ([elsewhere], "plays"),
+        ([both], "no score"),
+        ([score], "no score"),
+    ):
         with pytest.raises(Refused, match=words):
             assignment_save(assignment=task, wanted=wanted)
     with pytest.raises(Refused, match="1 to 30"):
@@ -259,6 +271,46 @@ def test_what_makes_no_sense_is_refused(task: Assignment, sid: Member, baselines
     advance(task)
     with pytest.raises(Refused, match="have played"):
         assignment_delete(assignment=task)
+
+
+def test_where_agents_play_alone_a_score_is_reached_on_seeds_of_the_assignment(here: Course, sid: Member) -> None:
+    pole = factories.task(episodes=4)
+    task = Assignment(course=here, environment=pole, name="Pole", opens_at=NOON, due_at=DUE)
+    low, high = Wanted(None, 50, 4, 20.0), Wanted(None, 50, 6, 30.0)
+    assignment_save(assignment=task, wanted=[low, high])
+    seeds = task.seed_list
+    assert (len(seeds.seeds), seeds.is_public) == (4, False)
+    # The board of the environment stays with its own seeds.
+    assert ranking_list(pole) not in (None, seeds)
+    made = version(sid.user, pole, NOON)
+    advance(task)
+    advance(task)
+    (job,) = Evaluation.every.filter(assignment=task)
+    assert (job.submission, job.seed_list, job.episode_count) == (made, seeds, 4)
+    assert not Evaluation.objects.exists()
+    assert not made.evaluations.exists()
+    assert states(task) == [GoalState.PLAYING, GoalState.PLAYING]
+    alone(job, 25.0)
+    assert states(task) == [GoalState.PASSED, GoalState.FAILED]
+    assert assignment_marks(task)[0].marks == 4
+    version(sid.user, pole, NOON + DAY)
+    advance(task)
+    factories.moved(Evaluation.every.filter(state="QUEUED"), JobState.FAILED, score=None)
+    assert [goal.state.value for goal in assignment_marks(task)[0].goals] == ["passed", "not reached"]
+    advance(task)
+    assert Evaluation.every.count() == 2
+    copy = assignment_copy(assignment=task)
+    assert copy.seed_list != seeds
+    with pytest.raises(Refused, match="have played"):
+        assignment_delete(assignment=task)
+
+
+def alone(job: Evaluation, score: float) -> None:
+    """End an evaluation as a worker does."""
+    claimed = job_claim(kind=Evaluation, job_id=job.pk, worker="worker-1")
+    assert claimed is not None
+    rows = [(number, score, 9, 0.01) for number in range(1, job.episode_count + 1)]
+    evaluation_succeed(evaluation=claimed, episodes=rows, runtime="", artifacts=EvaluationArtifacts(), log="Played.")
 
 
 def test_baselines_are_agents_of_teachers_and_of_the_site(

@@ -33,6 +33,8 @@ from core.models import (
     Course,
     Duel,
     Environment,
+    Evaluation,
+    JobState,
     Member,
     Notice,
     NoticeKind,
@@ -132,6 +134,40 @@ def test_a_term_is_one_form_with_at_most_25_fields(
     wrong = teacher.post(address, sent(easy, due_at="2027-03-01T18:00", agent_2=easy.agent_id))
     assert wrong.status_code == 422
     assert "The deadline is before it opens" in wrong.text
+
+
+def test_where_agents_play_alone_the_page_shows_the_score(
+    course: Course, teacher: Client, cast: Cast, visit: As
+) -> None:
+    pole = factories.task(episodes=4)
+    form = {
+        "name": "Pole", "environment": pole.pk, "weeks": 1, "about": "", "weight": 1, "late_days": 0, "late_percent": 0,
+        "opens_at": "2026-11-01T18:00", "due_at": "2099-11-08T18:00", "score_1": "20.5", "marks_1": 4, "percent_1": 50,
+        "percent_2": 50, "marks_2": 10, "percent_3": 50, "marks_3": 10,
+    }  # fmt: skip
+    address = reverse("web:assignment_add", args=["robots"])
+    assert teacher.post(address, form | {"score_1": ""}).status_code == 422
+    assert teacher.post(address, form).status_code == 302
+    task = Assignment.objects.get()
+    made = version(cast.bob, pole, task.opens_at)
+    assert assignment_advance(assignment_id=task.pk, now=timezone.now()) == 1
+    bob = visit(cast.bob)
+    assert "is playing or waits for its turn." in bob.get(page(task)).text
+    rows = Evaluation.every.filter(assignment=task)
+    factories.moved(rows, JobState.SUCCEEDED, score=30.0)
+    text = " ".join(bob.get(page(task)).text.split())
+    assert f"{made} scored 30" in text
+    assert "Your result: 4 of 4 marks" in text
+    assert "4 episodes on seeds of this assignment" in text
+    assert "A mean score of 20.5" in text
+    assert "score 20.5" in teacher.get(page(task)).text
+    (line,) = teacher.get("/api/v1/courses/robots/marks/").json()
+    assert [(one["agent"], one["score"], one["state"]) for one in line["assignments"][0]["baselines"]] == [
+        (None, 20.5, "passed")
+    ]
+    # Of its evaluation there is no page, for anyone.
+    assert {client.get(f"/evaluations/{rows.get().pk}/").status_code for client in (bob, teacher)} == {404}
+    assert rows.get().pk not in {row["id"] for row in bob.get("/api/v1/evaluations/").json()["results"]}
 
 
 def test_a_teacher_changes_copies_and_deletes_an_assignment(
