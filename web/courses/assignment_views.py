@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -80,7 +81,8 @@ def add(request: HttpRequest, course: str) -> HttpResponse:
     row = course_for(request, course, RIGHT)
     opens_at = timezone.now().replace(minute=0, second=0, microsecond=0)
     initial = {"name": "Week 1", "opens_at": opens_at, "due_at": opens_at + timedelta(days=7)}
-    initial["environment"] = environments_for(row).filter(course=row).first() or environments_for(row).first()
+    # Its own first, then games.
+    initial["environment"] = environments_for(row).order_by(F("course").asc(nulls_last=True), "-seats", "name").first()
     with timezone.override(zone_of(row.time_zone)):
         form = AssignmentForm(sent(request), initial=initial, course=row)
         return _form(request, form, row, "Add an assignment")
