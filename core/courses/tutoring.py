@@ -9,6 +9,7 @@ from core.models import Agent, Challenge, Participant, Registration
 from core.people.rights import courses_with
 
 SOURCES = "core.view_submission"
+"""The right of teachers and tutors to see sources and logs, and people's own names beside their user names."""
 
 
 def agents_tutored(viewer: Viewer) -> QuerySet[Agent]:

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 
 from core.assignments.marks import Goal, course_marks
 from core.courses.sight import MARKS
+from core.courses.tutoring import SOURCES
 from core.models import Course
 from core.people.rights import may, roles_of
 from web.api.base import Acting, one
@@ -50,6 +51,7 @@ class MarkAnswer(serializers.Serializer[Any]):
 
 class LineAnswer(serializers.Serializer[Any]):
     user = serializers.CharField(source="line.member.user.username")
+    name = serializers.CharField(help_text="Their own name, for teachers and tutors; else empty.")
     team = serializers.CharField(source="line.member.user.team")
     percent = serializers.FloatField(allow_null=True, help_text="Weighted, over what has opened; null before.")
     assignments = MarkAnswer(many=True, source="line.marks")
@@ -68,4 +70,9 @@ class Marks(Acting):
         if not sees_all and row.pk not in roles_of(account):
             raise Http404("There is no such course.")
         lines = course_marks(row, person=None if sees_all else account)
-        return Response(LineAnswer([{"line": one, "percent": one.percent(now)} for one in lines], many=True).data)
+        sees_names = may(account, SOURCES, row.pk)
+        rows = [
+            {"line": one, "percent": one.percent(now), "name": one.member.user.name if sees_names else ""}
+            for one in lines
+        ]
+        return Response(LineAnswer(rows, many=True).data)

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from core.assignments.marks import Mark, assignment_marks, course_marks
 from core.assignments.services import assignment_copy, assignment_delete, assignment_save, environments_for, extend
 from core.courses.sight import MARKS
+from core.courses.tutoring import SOURCES
 from core.errors import Refused
 from core.models import Assignment, Course, Member, User
 from core.people.audit_log import row_changes, row_values
@@ -68,6 +69,7 @@ def _page(
         "own": own,
         "of": of,
         "goals": [] if own is None else goal_views(own),
+        "sees_names": may(request.user, SOURCES, row.course_id),
         "is_open": row.opens_at <= timezone.now(),
         "may_change": may(request.user, RIGHT, row.course_id),
     }
@@ -184,6 +186,7 @@ def marks(request: HttpRequest, course: str) -> HttpResponse:
     context = {
         "course": row,
         "sees_all": sees_all,
+        "sees_names": may(viewer, SOURCES, row.pk),
         "assignments": row.assignments.prefetch_related("baselines"),
         "lines": [(line, line.percent(now)) for line in lines],
     }
@@ -194,7 +197,8 @@ def marks(request: HttpRequest, course: str) -> HttpResponse:
 @login_required
 def marks_csv(request: HttpRequest, course: str) -> HttpResponse:
     """Return the marks of all students of a course as a CSV file."""
-    return marks_file(course_for(request, course, MARKS), now=timezone.now())
+    row = course_for(request, course, MARKS)
+    return marks_file(row, now=timezone.now(), sees_names=may(request.user, SOURCES, row.pk))
 
 
 def _assignment(course: str, assignment_id: int) -> Assignment:

@@ -11,8 +11,11 @@ from core.models import Course
 from web.site.exports import Row, exported
 
 
-def marks_file(course: Course, *, now: datetime) -> HttpResponse:
-    """Return the marks of all students, also of those without any: a line for each, a column for each assignment."""
+def marks_file(course: Course, *, now: datetime, sees_names: bool) -> HttpResponse:
+    """Return the marks of all students, also of those without any: a line for each, a column for each assignment.
+
+    sees_names: whether it has their own names beside their user names.
+    """
     records: list[Row] = []
     lines = course_marks(course)
     names = [str(mark.assignment) for line in lines[:1] for mark in line.marks]
@@ -26,5 +29,6 @@ def marks_file(course: Course, *, now: datetime) -> HttpResponse:
             for name, mark in zip(names, line.marks, strict=True)
         }
         total = {"percent": "" if percent is None else float(percent)}
-        records.append({"user": user.username, "team": user.team, **columns, **total})
+        name = {"name": user.name} if sees_names else {}
+        records.append({"user": user.username, **name, "team": user.team, **columns, **total})
     return exported("csv", f"{course.slug}-marks", records)

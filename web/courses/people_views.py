@@ -23,6 +23,7 @@ from core.courses.services import (
     members_add,
     people_tell,
 )
+from core.courses.tutoring import SOURCES
 from core.models import Course, Role
 from core.people.rights import may
 from web.courses.assignment_forms import ExtendForm
@@ -55,6 +56,7 @@ def people(request: HttpRequest, course: str) -> HttpResponse:
         "filters": [("", "All", len(roster.rows)), *((key, words, roster.count(key)) for key, words in FILTERS)],
         "reminder": _reminder(roster, show),
         "may_change": may_change,
+        "sees_names": may(request.user, SOURCES, row.pk),
         "may_appoint": may(request.user, RIGHT),
         "roles": Role.choices if may(request.user, RIGHT) else [one for one in Role.choices if one[0] != Role.TEACHER],
         "extend": ExtendForm(course=row) if may_change and row.assignments.exists() else None,

@@ -323,6 +323,7 @@ def test_who_sees_which_marks(
     task: Assignment, course: Course, cast: Cast, visit: As, who: str, status: int, count: int, seen_by: SeenBy
 ) -> None:
     version(cast.bob, task.environment, task.due_at - DAY)
+    User.objects.filter(pk=cast.bob.pk).update(first_name="Bob Müller")
     (duel,) = play(task, forfeits=50)
     member(course, "pat")
     person: User | None = None
@@ -349,7 +350,11 @@ def test_who_sees_which_marks(
         assert len(api.json()) == count
         mine = {row["user"] for row in api.json()}
         assert mine == ({"quinn"} if who == "STUDENT" else {"bob", "pat", "rob"})
+        assert any(row["name"] for row in api.json()) is (who in ("TEACHER", "TUTOR"))
     sees = who in ("TEACHER", "TUTOR", "REFEREE")
+    if sees:
+        addresses = ("/courses/robots/marks/", "/courses/robots/marks.csv", "/courses/robots/people/", page(task))
+        assert {"Bob Müller" in client.get(one).text for one in addresses} == {who != "REFEREE"}
     assert client.get(f"/duels/{duel.pk}/").status_code == (200 if sees else 404)
     assert client.get(f"/challenges/{duel.challenge_id}/").status_code == (200 if sees else 404)
     one = page(task, "assignment_person", course.members.get(user=cast.bob).pk)
