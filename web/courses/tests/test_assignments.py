@@ -357,6 +357,10 @@ def test_who_sees_which_marks(
         assert {"Bob Müller" in client.get(one).text for one in addresses} == {who != "REFEREE"}
     assert client.get(f"/duels/{duel.pk}/").status_code == (200 if sees else 404)
     assert client.get(f"/challenges/{duel.challenge_id}/").status_code == (200 if sees else 404)
+    ids = "&id=".join(str(one.public_id) for one in (duel.player_1, duel.player_2))
+    compared = client.get(f"/environments/{task.environment.slug}/compare/?id={ids}")
+    assert compared.status_code == 200
+    assert (f"/duels/{duel.pk}/" in compared.text) is sees
     one = page(task, "assignment_person", course.members.get(user=cast.bob).pk)
     assert (client.get(one).status_code == 200) is sees
     text = client.get(page(task)).text
