@@ -184,7 +184,7 @@ def _mark(assignment: Assignment, member: Member, later: datetime | None, jobs: 
 
 
 def _try(baseline: Baseline, job: Duel | Evaluation) -> Try | None:
-    """Return what a job says of a baseline; None for one about another baseline, or about another share."""
+    """Return the try of a baseline that a job is; None for one at another baseline, or for another share."""
     if isinstance(job, Duel):
         is_of = job.player_2.agent_id == baseline.agent_id and goal_percent(job) == baseline.percent
         return Try(job, job.player_1, goal_reached(job)) if is_of else None
