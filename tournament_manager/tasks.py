@@ -6,6 +6,7 @@ import logging
 
 from django.db.models.functions import Now
 
+from core.assignments.testing import assignments_advance
 from core.duels.challenges import challenges_follow
 from core.editions.advance import environment_advance
 from core.editions.planned import schedules_run
@@ -28,6 +29,7 @@ def tournaments_advance(environment_id: int) -> None:
         with apart("The promotions"):
             promotions_decide()
         environment_advance(environment, now=environment.now)
+        assignments_advance(now=environment.now, environment=environment)
 
 
 def artifacts_remove_unused(_: int = 0) -> None:
@@ -41,10 +43,10 @@ def watchdog(_: int = 0) -> None:
     for step in (duels_delay_rebuilt, look, challenges_follow):
         with apart(step.__name__):
             step()
-    environments = list(Environment.objects.annotate(now=Now()).filter(seats__gt=1))
-    if environments:
-        with apart("schedules_run"):
-            schedules_run(now=environments[0].now)
-    for environment in environments:
+    environments = list(Environment.objects.annotate(now=Now()))
+    for task in (schedules_run, assignments_advance) if environments else ():
+        with apart(task.__name__):
+            task(now=environments[0].now)
+    for environment in (one for one in environments if one.seats > 1):
         with apart(environment):
             environment_advance(environment, now=environment.now)

@@ -6,6 +6,7 @@ from django.apps import AppConfig
 
 PAGES = {
     "agent": "web:agent",
+    "assignment": "web:assignment",
     "batch": "web:batch",
     "challenge": "web:challenge",
     "course": "web:course",

@@ -11,16 +11,17 @@ https://www.cantate.be/Fishtest/; the test of fishtest (server/fishtest/stats/LL
 (OpenBench/stats.py), whose published values are in our tests; D. Siegmund, Sequential Analysis, 1985, corollary 8.33,
 for the overshoot.
 
-Elo has two scales. Logistic Elo is that of ratings. Normalised Elo (the default) is the distance of the mean score from
-one half in standard deviations of one match: with it, the same bounds take the same number of pairs whatever the share
-of draws. The two agree for even matches without draws.
+Bounds have three scales. Logistic Elo is that of ratings. Normalised Elo (the default) is the distance of the mean
+score from one half in standard deviations of one match: with it, the same bounds take the same number of pairs whatever
+the share of draws. The two agree for even matches without draws. A share, above 0 and below 1, is that of the points, a
+draw counting half.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ ELO_PER_T = 800 / math.log(10)
 """The normalised Elo in one standard deviation of a match."""
 SCORES = np.linspace(0, 1, 5)
 """The score of a pair, by its half points."""
+MARGIN, LEAST_SHARE, LARGEST_SHARE = 0.04, 0.1, 0.95
+"""The distance of the bounds from a share that is to be reached, and between which such shares lie."""
 LARGEST_ELO = 200.0
 """The largest bound: larger differences show in a few pairs, and the likeliest distribution is not found reliably."""
 UNSEEN = 1e-3
@@ -45,6 +48,7 @@ class Scale(StrEnum):
 
     NORMALISED = "normalised Elo"
     LOGISTIC = "Elo"
+    SHARE = "of the points"
 
 
 class SequentialState(StrEnum):
@@ -60,10 +64,10 @@ class SequentialState(StrEnum):
 class SequentialTest:
     """The question, fixed before the first pair. Raises ValueError for values that cannot be.
 
-    elo0, elo1: the differences that the test tells apart. alpha: probability of accepting H1 when the difference is
-    elo0. beta: probability of accepting H0 when it is elo1. cap: pairs after which the test ends undecided. The
-    defaults suit learning agents, whose versions differ by tens of Elo; a difference equal to either bound takes 130
-    pairs on average.
+    elo0, elo1: the differences, or shares, that the test tells apart. alpha: probability of accepting H1 when the
+    difference is elo0. beta: probability of accepting H0 when it is elo1. cap: pairs after which the test ends
+    undecided. The defaults suit learning agents, whose versions differ by tens of Elo; a difference equal to either
+    bound takes 130 pairs on average.
     """
 
     elo0: float = 0.0
@@ -76,7 +80,10 @@ class SequentialTest:
     def __post_init__(self) -> None:
         # Rows store the scale as text.
         object.__setattr__(self, "scale", Scale(self.scale))
-        if not -LARGEST_ELO <= self.elo0 < self.elo1 <= LARGEST_ELO:
+        if self.scale is Scale.SHARE:
+            if not 0 < self.elo0 < self.elo1 < 1:
+                raise ValueError(f"Shares must rise between 0 and 1, not {self.elo0:g} and {self.elo1:g}.")
+        elif not -LARGEST_ELO <= self.elo0 < self.elo1 <= LARGEST_ELO:
             raise ValueError(
                 f"Bounds must rise and lie within {LARGEST_ELO:.0f} Elo of zero, not {self.elo0:g} and {self.elo1:g}."
             )
@@ -89,6 +96,21 @@ class SequentialTest:
     def as_json(self) -> dict[str, object]:
         """The test as a row stores it; `SequentialTest(**data)` reads it."""
         return {**asdict(self), "scale": self.scale.value}
+
+    def reaching(self, share: float) -> SequentialTest:
+        """Return the test, with these errors and this cap, of whether a share of the points is reached.
+
+        share: LEAST_SHARE to LARGEST_SHARE. Raises ValueError for another one.
+        """
+        if not LEAST_SHARE <= share <= LARGEST_SHARE:
+            raise ValueError(f"A share to reach lies between {LEAST_SHARE:.0%} and {LARGEST_SHARE:.0%}.")
+        low, high = round(share - MARGIN, 4), round(share + MARGIN, 4)
+        return replace(self, elo0=low, elo1=high, scale=Scale.SHARE)
+
+    @property
+    def share(self) -> float | None:
+        """The share of the points that the first one has to reach; None for a test of strength."""
+        return round((self.elo0 + self.elo1) / 2, 4) if self.scale is Scale.SHARE else None
 
     @property
     def is_symmetric(self) -> bool:
@@ -103,6 +125,8 @@ class SequentialTest:
 
     def claim(self, first: str, second: str) -> str:
         """Return the claim of H1 about the two, as part of a sentence."""
+        if self.scale is Scale.SHARE:
+            return f"{first} wins {_percent(self.elo1)} rather than {_percent(self.elo0)} {self.scale} against {second}"
         bounds = f"{_written(self.elo1)} rather than {_written(self.elo0)} {self.scale}"
         return f"{first} is {bounds} stronger than {second}"
 
@@ -242,13 +266,15 @@ def log_likelihood_ratio(test: SequentialTest, counts: ArrayLike) -> Floats:
     seen = np.maximum(counts.reshape(-1, 5), UNSEEN)
     pairs = seen.sum(axis=1)
     shares = seen / pairs[:, None]
-    likeliest = _with_mean if test.scale is Scale.LOGISTIC else _with_t_value
+    likeliest = _with_t_value if test.scale is Scale.NORMALISED else _with_mean
     zero, one = (likeliest(shares, _target(test.scale, elo)) for elo in (test.elo0, test.elo1))
     return np.asarray(pairs * (shares * (np.log(one) - np.log(zero))).sum(axis=1)).reshape(counts.shape[:-1])
 
 
 def _target(scale: Scale, elo: float) -> float:
-    """The mean score, or the t value of a pair's score, that corresponds to a difference."""
+    """The mean score, or the t value of a pair's score, that corresponds to a bound."""
+    if scale is Scale.SHARE:
+        return elo
     if scale is Scale.LOGISTIC:
         return 1 / (1 + 10 ** (-elo / 400))
     # The score of a pair is the mean of two matches, so its deviation is smaller by the square root of two.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count, F, OuterRef, Q, Subquery
 
@@ -10,6 +12,7 @@ from core.jobs.phase_selectors import SubmissionStatus, status_of, submissions_w
 from core.models import (
     Course,
     Environment,
+    Extension,
     Member,
     Participant,
     Registration,
@@ -24,9 +27,10 @@ NOTHING, FAILED, UNREGISTERED = "nothing", "failed", "unregistered"
 
 @dataclass(frozen=True, slots=True)
 class RosterRow:
-    """A member. newest: their newest version in the environments of the course and of its tournaments.
+    """A member. newest: their newest version in the environments of the course, its tournaments and assignments.
 
     is_registered: for the next tournament; None without one. result: their best place in the last tournament.
+    extensions: their later deadlines that are not over.
     """
 
     member: Member
@@ -34,6 +38,7 @@ class RosterRow:
     status: SubmissionStatus | None
     is_registered: bool | None
     result: Participant | None
+    extensions: tuple[Extension, ...] = ()
 
     @property
     def lacks(self) -> frozenset[str]:
@@ -76,7 +81,7 @@ def next_tournament(course: Course) -> Tournament | None:
     return planned.order_by(F("starts_at").asc(nulls_last=True), "pk").first()
 
 
-def roster_get(course: Course) -> Roster:
+def roster_get(course: Course, *, now: datetime) -> Roster:
     """Return the roster: its queries do not grow with the number of members."""
     members = list(course.members.select_related("user").order_by("user__team", "user__username"))
     coming = next_tournament(course)
@@ -85,6 +90,10 @@ def roster_get(course: Course) -> Roster:
     newest = _newest(course)
     entered = None if coming is None or not coming.has_registration else _entered(coming)
     places = {} if last is None else _places(last)
+    later = Extension.objects.filter(assignment__course=course, due_at__gt=now).select_related("assignment")
+    extended: dict[int, list[Extension]] = defaultdict(list)
+    for one in later.order_by("due_at"):
+        extended[one.member_id].append(one)
     rows = [
         RosterRow(
             member,
@@ -92,6 +101,7 @@ def roster_get(course: Course) -> Roster:
             None if found is None else status_of(found),
             None if entered is None or member.role != Role.STUDENT else member.user_id in entered,
             places.get(member.user_id),
+            tuple(extended[member.pk]),
         )
         for member in members
     ]
@@ -101,7 +111,8 @@ def roster_get(course: Course) -> Roster:
 
 def _newest(course: Course) -> dict[int, Submission]:
     """Return each member's newest version where the course plays."""
-    here = Environment.objects.filter(Q(course=course) | Q(tournaments__course=course)).order_by().values("pk")
+    plays = Q(course=course) | Q(tournaments__course=course) | Q(assignments__course=course)
+    here = Environment.objects.filter(plays).order_by().values("pk")
     own = Submission.objects.filter(
         agent__owner=OuterRef("user"), agent__environment__in=here, agent__deleted_at=None, deleted_at=None
     )

@@ -15,6 +15,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
     Analysis,
+    Assignment,
     Audience,
     Batch,
     Blunder,
@@ -41,7 +42,7 @@ from core.models import (
     TournamentSchedule,
     User,
 )
-from core.people.rights import may, roles_of
+from core.people.rights import courses_with, may, roles_of
 
 Viewer = User | AnonymousUser
 Row = TypeVar("Row", bound=Model)
@@ -55,6 +56,7 @@ def _of_job(model: type[Job]) -> tuple[str, ...]:
 
 PATHS: dict[type[Model], tuple[str, ...]] = {
     Course: ("pk",),
+    Assignment: ("course",),
     Environment: ("course",),
     Tournament: ("course", "environment__course"),
     **dict.fromkeys((Registration, Participant), OF_TOURNAMENT),
@@ -62,9 +64,9 @@ PATHS: dict[type[Model], tuple[str, ...]] = {
     Submission: ("agent__environment__course",),
     Rating: ("submission__agent__environment__course",),
     LedgerEntry: ("duel__tournament__course", "submission__agent__environment__course"),
-    Challenge: ("submission__agent__environment__course",),
+    Challenge: ("assignment__course", "submission__agent__environment__course"),
     Promotion: ("candidate__agent__environment__course",),
-    Blunder: ("duel__tournament__course", "agent__environment__course"),
+    Blunder: ("duel__tournament__course", "duel__challenge__assignment__course", "agent__environment__course"),
     Run: (
         "duel__tournament__course",
         "duel__player_1__agent__environment__course",
@@ -74,12 +76,22 @@ PATHS: dict[type[Model], tuple[str, ...]] = {
     Evaluation: OF_ENVIRONMENT,
     Analysis: (
         "duel__tournament__course",
+        "duel__challenge__assignment__course",
         "duel__player_1__agent__environment__course",
         "sitting__submission__agent__environment__course",
     ),
-    Duel: ("tournament__course", "player_1__agent__environment__course"),
+    Duel: ("tournament__course", "challenge__assignment__course", "player_1__agent__environment__course"),
 }
 """By model: the paths to the courses that a row belongs to."""
+CHALLENGES: dict[type[Model], str] = {
+    Challenge: "pk",
+    Duel: "challenge",
+    Analysis: "duel__challenge",
+    Blunder: "duel__challenge",
+}
+"""By model: the path to the challenge, which an assignment may have asked for."""
+MARKS = "core.view_tournament"
+"""The right in a course to see results that are withheld, and the marks of all."""
 
 
 def courses_closed(viewer: Viewer) -> QuerySet[Course]:
@@ -94,6 +106,22 @@ def courses_unlisted(viewer: Viewer) -> QuerySet[Course]:
     return rows.none() if may(viewer, "core.view_course") else rows.exclude(pk__in=list(roles_of(viewer)))
 
 
+def challenges_of_others(viewer: Viewer) -> QuerySet[Challenge]:
+    """Return the challenges of assignments that a person may not see: a student sees their own, until they leave."""
+    rows = Challenge.objects.filter(assignment__isnull=False).order_by()
+    if may(viewer, "core.view_course"):
+        return rows.none()
+    own = Q(user=viewer.pk, assignment__course__in=list(roles_of(viewer)))
+    return rows.exclude(own | Q(assignment__course__in=courses_with(viewer, MARKS)))
+
+
+def _kept_from(model: type[Model], viewer: Viewer, courses: QuerySet[Course]) -> Q:
+    """Return the condition of rows that a person is not shown. courses: those of which they are shown nothing."""
+    closed = belongs(model, courses)
+    path = CHALLENGES.get(model)
+    return closed if path is None else closed | Q(**{f"{path}__in": challenges_of_others(viewer)})
+
+
 def belongs(model: type[Model], courses: QuerySet[Course], prefix: str = "") -> Q:
     """Return the condition that a row belongs to one of some courses. prefix: of a relation to the row."""
     return Q(*((f"{prefix}{path}__in", courses) for path in PATHS[model]), _connector=Q.OR)
@@ -101,17 +129,17 @@ def belongs(model: type[Model], courses: QuerySet[Course], prefix: str = "") -> 
 
 def hidden(rows: QuerySet[Row], viewer: Viewer) -> QuerySet[Row]:
     """Return those among some rows that a person may not see."""
-    return rows.filter(belongs(rows.model, courses_closed(viewer)))
+    return rows.filter(_kept_from(rows.model, viewer, courses_closed(viewer)))
 
 
 def seen(rows: QuerySet[Row], viewer: Viewer) -> QuerySet[Row]:
     """Return those among some rows that a person may see."""
-    return rows.exclude(belongs(rows.model, courses_closed(viewer)))
+    return rows.exclude(_kept_from(rows.model, viewer, courses_closed(viewer)))
 
 
 def listed(rows: QuerySet[Row], viewer: Viewer) -> QuerySet[Row]:
     """Return those among some rows that lists show a person."""
-    return rows.exclude(belongs(rows.model, courses_unlisted(viewer)))
+    return rows.exclude(_kept_from(rows.model, viewer, courses_unlisted(viewer)))
 
 
 def public(rows: QuerySet[Row]) -> QuerySet[Row]:

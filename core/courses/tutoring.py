@@ -5,14 +5,16 @@ from __future__ import annotations
 from django.db.models import F, Q, QuerySet
 
 from core.courses.sight import Viewer
-from core.models import Agent, Participant, Registration
+from core.models import Agent, Challenge, Participant, Registration
 from core.people.rights import courses_with
 
 SOURCES = "core.view_submission"
+"""The right of teachers and tutors to see sources and logs, and people's own names beside their user names."""
 
 
 def agents_tutored(viewer: Viewer) -> QuerySet[Agent]:
-    """Return the agents of members that live in an environment of the course, or are in a tournament of it."""
+    """Return the agents of members that live in an environment of the course, or play in a tournament or an assignment
+    of it."""
     courses = courses_with(viewer, SOURCES)
     rows = Agent.objects.order_by()
     if not courses:
@@ -25,5 +27,13 @@ def agents_tutored(viewer: Viewer) -> QuerySet[Agent]:
     played = Participant.objects.filter(
         tournament__course__in=courses, tournament__course__members__user=F("submission__agent__owner")
     )
-    keys = (here.values("pk"), entered.order_by().values("agent"), played.order_by().values("submission__agent"))
+    tested = Challenge.objects.filter(
+        assignment__course__in=courses, assignment__course__members__user=F("submission__agent__owner")
+    )
+    keys = (
+        here.values("pk"),
+        entered.order_by().values("agent"),
+        played.order_by().values("submission__agent"),
+        tested.order_by().values("submission__agent"),
+    )
     return rows.filter(Q(*(("pk__in", found) for found in keys), _connector=Q.OR))

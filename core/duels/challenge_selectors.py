@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 
 from arena_kit.ranking.scores import Interval, share_interval
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
+from core.duels.goals import goal_reached
 from core.jobs.states import OPEN
 from core.models import Agent, Challenge, ChallengeKind, Duel, Environment, JobState, Rating, Submission, User
 
@@ -80,6 +81,9 @@ class ChallengeDuel:
     def test_verdict(self) -> str:
         """The answer of its sequential test in a few words; empty without a test, or before its end."""
         first, second = self.duel.player_1, self.duel.player_2
+        if (reached := goal_reached(self.duel)) is not None:
+            share = SequentialTest(**(self.duel.test or {})).share
+            return f"{first} {'reaches' if reached else 'does not reach'} {share:.0%} against {second}."
         match (self.duel.test_result or {}).get("state"):
             case SequentialState.ACCEPTED_H1:
                 return f"{first} is stronger than {second}."
@@ -215,12 +219,13 @@ def challenge_get(challenge_id: int, *, page: int = 1) -> Report:
 
 
 def challenge_list(agent: Agent) -> list[Report]:
-    """Return the latest challenges of an agent, newest first; not what others let it play from a position.
+    """Return the latest challenges of an agent, newest first; not what others let it play, or assignments.
 
     Each has its first duel only.
     """
     asked = Challenge.objects.filter(submission__agent=agent).order_by("-pk")
-    keys = asked.exclude(kind__in=(ChallengeKind.BRANCH, ChallengeKind.PLAYOUT)).values_list("pk", flat=True)[:LISTED]
+    others = (ChallengeKind.BRANCH, ChallengeKind.PLAYOUT, ChallengeKind.COURSE)
+    keys = asked.exclude(kind__in=others).values_list("pk", flat=True)[:LISTED]
     # Their keys first: most agents have none, and the query of the sums is long.
     return [report_of(row) for row in challenge_rows(slice(1)).filter(pk__in=list(keys))]
 
@@ -229,12 +234,13 @@ def report_of(challenge: Challenge) -> Report:
     """Return a challenge with its results so far. challenge: of `challenge_rows`; it needs no query."""
     sums: dict[str, int] = {name: getattr(challenge, name) for name in SUMS}
     duels: list[Duel] = getattr(challenge, "listed")  # noqa: B009  (the attribute is that of `challenge_rows`)
-    lines = tuple(ChallengeDuel(duel, _tally(duel)) for duel in duels)
+    lines = tuple(ChallengeDuel(duel, tally_of(duel)) for duel in duels)
     total = ChallengeTally(sums["won_count"], sums["drawn_count"], sums["lost_count"])
     return Report(challenge, lines, total, sums["duel_count"], sums["done_count"])
 
 
-def _tally(duel: Duel) -> ChallengeTally:
+def tally_of(duel: Duel) -> ChallengeTally:
+    """Return the results of a duel, all 0 before its end."""
     if duel.state != JobState.SUCCEEDED:
         return ChallengeTally()
     return ChallengeTally(

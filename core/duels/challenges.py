@@ -84,6 +84,8 @@ def challenge_cancel(*, challenge: Challenge, operator: Operator) -> int:
 
     Duels that had begun stay charged to the owner's quota. Raises Refused when no duel could be cancelled.
     """
+    if challenge.assignment_id is not None:
+        raise Refused("It is part of an assignment, so it is played to its end.")
     with transaction.atomic():
         # Some may end meanwhile: their results stay.
         count = sum(
@@ -178,7 +180,7 @@ def _unrated_duels(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Duel
 
 def _look_back(challenge: Challenge) -> None:
     """Have the losses of a challenge analysed, or keep what the arena's own playouts have found. Raises NotStored."""
-    if challenge.kind in (ChallengeKind.AGENT, ChallengeKind.TOP_TEN):
+    if challenge.kind in (ChallengeKind.AGENT, ChallengeKind.TOP_TEN, ChallengeKind.COURSE):
         challenge_losses_analyse(challenge)
     elif challenge.kind == ChallengeKind.PLAYOUT and challenge.user.is_system:
         playouts_keep(challenge)
@@ -186,7 +188,11 @@ def _look_back(challenge: Challenge) -> None:
 
 def _tell(challenge: Challenge) -> None:
     report = report_of(challenge)
-    agent = challenge.submission.agent
+    agent, assignment = challenge.submission.agent, challenge.assignment
+    if assignment is not None and not assignment.course.members.filter(user=challenge.user_id).exists():
+        # The person has left the course, so its pages are closed to them.
+        return
+    what = "The challenge" if assignment is None else f"{assignment}: the test"
     lines, against = [f"{line.name}: {line.sentence}" for line in report.lines], ""
     if len(report.lines) == 1 and report.lines[0].duel.state == JobState.SUCCEEDED:
         # The figures of the only duel are those of the challenge.
@@ -194,7 +200,7 @@ def _tell(challenge: Challenge) -> None:
     notify(
         user=challenge.user,
         kind=NoticeKind.CHALLENGE_ENDED,
-        title=f"The challenge of {challenge.submission}{against} is over",
+        title=f"{what} of {challenge.submission}{against} is over",
         text=(f"{challenge.submission} in {agent.environment} {report.sentence}\n\n" + "\n".join(lines)).rstrip(),
         address=page("challenge", challenge.pk),
     )

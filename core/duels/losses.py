@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from arena_kit.environment.records import Fault, Outcome
 from core.duels.analyses import analysis_begin, is_analysable
+from core.duels.goals import goal_reached
 from core.duels.playouts import playouts_begin, playouts_waiting
 from core.duels.selectors import NotStored, records_open, spec_get
 from core.models import Analysis, Audience, Blunder, Challenge, Duel, JobState, Tournament, User
@@ -78,7 +79,8 @@ def _analyse(duels: QuerySet[Duel], is_wanted: Callable[[User], bool]) -> int:
     ended = duels.filter(state=JobState.SUCCEEDED, void=None, outcome__in=("PLAYER_1", "PLAYER_2"))
     by_owner: dict[int, list[tuple[float, Duel, int]]] = defaultdict(list)
     for duel in ended.select_related("player_1__agent__owner", "player_2__agent__owner"):
-        player = 1 if duel.outcome == "PLAYER_1" else 0
+        # A duel that was won may have missed the share that an assignment asks for.
+        player = 1 if duel.outcome == "PLAYER_1" and goal_reached(duel) is not False else 0
         owner = (duel.player_1, duel.player_2)[player].agent.owner
         if owner.is_active and is_wanted(owner):
             wins = (duel.player_1_wins, duel.player_2_wins)[player]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from arena_kit.ranking.verdicts import number
 from core.evaluations.episodes import spec_or_none
 from core.links import page
-from core.models import Evaluation, NoticeKind
+from core.models import Assignment, Evaluation, NoticeKind
 from core.notices.services import notify
 
 
@@ -15,6 +15,9 @@ def evaluation_ended(evaluation: Evaluation) -> None:
     What a program asked for causes no notice.
     """
     if evaluation.run_id is not None:
+        return
+    if evaluation.assignment is not None:
+        _tested(evaluation, evaluation.assignment)
         return
     evaluation.refresh_from_db(fields=["score", "score_low", "score_high", "is_current"])
     submission = evaluation.submission
@@ -38,6 +41,22 @@ def evaluation_ended(evaluation: Evaluation) -> None:
         address=page("evaluation", evaluation.pk),
         about=f"score of agent {agent.pk}",
     )
+
+
+def _tested(evaluation: Evaluation, assignment: Assignment) -> None:
+    """Say that a version has been tested for an assignment, unless its owner has left the course."""
+    submission, course = evaluation.submission, assignment.course
+    if course.members.filter(user=submission.agent.owner_id).exists():
+        evaluation.refresh_from_db(fields=["score"])
+        assert evaluation.score is not None
+        notify(
+            user=submission.agent.owner,
+            kind=NoticeKind.EVALUATED,
+            title=f"{assignment}: {submission} scored {number(evaluation.score)}",
+            text=f"That is the mean of {evaluation.episode_count} episodes on the seeds of {assignment} in {course}.",
+            address=page("assignment", course.slug, assignment.pk),
+            about=f"assignment {assignment.pk} of {submission.agent.owner_id}",
+        )
 
 
 def _solved(evaluation: Evaluation) -> str:

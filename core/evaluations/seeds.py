@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -11,7 +12,7 @@ from arena_kit.environment.episodes import seeds_sha256
 from core.errors import Refused
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import evaluations_renew
-from core.models import Environment, Evaluation, SeedList, SeedPurpose, User
+from core.models import Assignment, Environment, Evaluation, SeedList, SeedPurpose, User
 
 FIRST_PRACTICE_SEED = 1
 HIDDEN_SEED_BITS = 48
@@ -68,9 +69,19 @@ def seed_list_reveal(*, seed_list: SeedList) -> None:
     seed_list.save(update_fields=["revealed_at"])
 
 
+def seeds_for_assignment(assignment: Assignment) -> SeedList:
+    """Draw the hidden seeds of an assignment, as many as rank its environment, unless it has some."""
+    environment = assignment.environment
+    found = SeedList.objects.filter(assignment=assignment, environment=environment).first()
+    if found is None:
+        SeedList.objects.filter(assignment=assignment).delete()
+        found = _create(environment, SeedPurpose.RANKING, _draw(environment), assignment=assignment)
+    return found
+
+
 def _replace(environment: Environment, purpose: SeedPurpose, by: User | None, reason: str) -> list[Evaluation]:
     before = ranking_list(environment)
-    _create(environment, purpose, _draw(environment), by)
+    _create(environment, purpose, _draw(environment), created_by=by)
     if before is not None:
         seed_list_reveal(seed_list=before)
     return evaluations_renew(environment=environment, reason=reason)
@@ -84,7 +95,7 @@ def _draw(environment: Environment) -> list[int]:
     return sorted(drawn)
 
 
-def _create(environment: Environment, purpose: SeedPurpose, seeds: list[int], by: User | None = None) -> SeedList:
+def _create(environment: Environment, purpose: SeedPurpose, seeds: list[int], **fields: Any) -> SeedList:
     return SeedList.objects.create(
-        environment=environment, purpose=purpose, seeds=seeds, sha256=seeds_sha256(seeds), created_by=by
+        environment=environment, purpose=purpose, seeds=seeds, sha256=seeds_sha256(seeds), **fields
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from core.jobs.states import OPEN
 from core.models import Agent, Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
@@ -10,7 +10,7 @@ from core.models import Agent, Environment, Evaluation, JobState, SeedList, Seed
 
 def ranking_list(environment: Environment) -> SeedList | None:
     """Return the hidden seeds that rank an environment now: those of the final phase once it has begun."""
-    return environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).order_by("pk").last()
+    return _ranking(environment).order_by("pk").last()
 
 
 def practice_list(environment: Environment) -> SeedList | None:
@@ -20,7 +20,11 @@ def practice_list(environment: Environment) -> SeedList | None:
 
 def revealed_lists(environment: Environment) -> list[SeedList]:
     """Return the lists that once ranked and are public now, oldest first."""
-    return list(environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).exclude(revealed_at=None))
+    return list(_ranking(environment).exclude(revealed_at=None))
+
+
+def _ranking(environment: Environment) -> QuerySet[SeedList]:
+    return environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).filter(assignment=None)
 
 
 def board_can_change(environment: Environment) -> bool:

@@ -23,6 +23,7 @@ from core.jobs.states import OPEN, seconds_running
 from core.jobs.written import written_once
 from core.models import (
     Agent,
+    Assignment,
     CancelCode,
     Environment,
     Evaluation,
@@ -39,15 +40,21 @@ EpisodeRow = tuple[int, float, int, float]
 """The values of each episode in an evaluation's row: number, score, length in steps, thinking seconds."""
 
 
-def evaluation_create(*, submission: Submission) -> Evaluation:
-    """Create an evaluation: of a player on the seeds that rank its environment now, of a script without seeds."""
+def evaluation_create(*, submission: Submission, assignment: Assignment | None = None) -> Evaluation:
+    """Create an evaluation: of a player on the seeds that rank its environment now, of a script without seeds.
+
+    assignment: for which it is, on the seeds of that; it is on no board.
+    """
     is_verified = submission.form != SubmissionForm.SCRIPT
     with transaction.atomic():
         # A final phase that begins meanwhile would leave this evaluation on seeds that no longer count.
         environment = _environment_lock(submission)
         seed_list = ranking_list(environment) if is_verified else None
+        if assignment is not None:
+            seed_list = assignment.seed_list
         assert seed_list is not None or not is_verified, "sync_environments gives every one-seat environment a list"
         evaluation = Evaluation.objects.create(
+            assignment=assignment,
             submission=submission,
             agent=submission.agent,
             environment=environment,
@@ -138,7 +145,7 @@ def evaluation_succeed(
         standing_decide(agent=agent)
         _count(evaluation, agent, episodes)
         evaluation_ended(evaluation)
-        if evaluation.run_id is not None:
+        if evaluation.run_id is not None or evaluation.assignment_id is not None:
             return
         for choice, number in _episodes_to_record(recorded).items():
             row = Recording(evaluation=evaluation, practice=practice, choice=choice, episode_number=number)

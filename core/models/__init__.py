@@ -4,6 +4,7 @@ from core.models.account_event import AccountEvent
 from core.models.agent import Agent, FormerName, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.analysis import AnalysedPosition, Analysis
+from core.models.assignment import Assignment, Baseline, Extension
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
 from core.models.blunder import Blunder, Drill, DrillMove
@@ -80,8 +81,10 @@ __all__ = [
     "Analysis",
     "Announcement",
     "ApiToken",
+    "Assignment",
     "Audience",
     "AuditEntry",
+    "Baseline",
     "Batch",
     "BatchPurpose",
     "Blunder",
@@ -106,6 +109,7 @@ __all__ = [
     "ErrorMail",
     "Evaluation",
     "EventKind",
+    "Extension",
     "FollowedStrike",
     "FormerName",
     "HostState",

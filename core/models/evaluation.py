@@ -25,7 +25,7 @@ class SeedPurpose(models.TextChoices):
 class SeedList(models.Model):
     """The seeds of an evaluation's episodes. Practice lists are public, other lists only once they are revealed.
 
-    The newest list that is not for practice ranks an environment.
+    The newest list that is neither for practice nor of an assignment ranks an environment.
     """
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seed_lists")
@@ -37,6 +37,10 @@ class SeedList(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     revealed_at = models.DateTimeField(null=True, blank=True, help_text="When the seeds became public.")
+    assignment = models.OneToOneField(
+        "core.Assignment", on_delete=models.CASCADE, null=True, editable=False, related_name="seed_list"
+    )
+    """Set for seeds that count in an assignment alone."""
 
     class Meta:
         ordering = ["pk"]
@@ -67,10 +71,10 @@ def new_order_secret() -> str:
 
 
 class CountedManager(models.Manager["Evaluation"]):
-    """The evaluations that count. Those of programs (`Run`) are on no board and on no page."""
+    """The evaluations that count. Those of programs (`Run`) and of assignments are on no board and have no page."""
 
     def get_queryset(self) -> models.QuerySet[Evaluation]:
-        return super().get_queryset().filter(run=None)
+        return super().get_queryset().filter(run=None, assignment=None)
 
 
 class Evaluation(Job, Checkable):
@@ -93,6 +97,10 @@ class Evaluation(Job, Checkable):
     environment_version = models.CharField(max_length=60, help_text="Id of the spec that it is played with.")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="evaluation")
     """Set for one that a program asked for, on public seeds; it counts for nothing."""
+    assignment = models.ForeignKey(
+        "core.Assignment", on_delete=models.CASCADE, null=True, blank=True, related_name="evaluations"
+    )
+    """Set for one on the seeds of an assignment; it counts there alone."""
     seed_list = models.ForeignKey(SeedList, on_delete=models.PROTECT, null=True, related_name="evaluations")
     """None for a script."""
     order_secret = models.CharField(

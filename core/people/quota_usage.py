@@ -115,7 +115,7 @@ def challenges_counted(owner: User, environments: list[int], *, now: datetime) -
     today, found = day_begin(now), dict[int, tuple[int, int]]()
     # A query for each: one with both conditions would read all duels.
     for asked in (
-        Q(challenge__user=owner, challenge__created_at__gte=today),
+        Q(challenge__user=owner, challenge__created_at__gte=today, challenge__assignment=None),
         Q(run__caller=owner, run__created_at__gte=today),
     ):
         rows = Duel.objects.filter(asked, player_1__agent__environment__in=environments).order_by()

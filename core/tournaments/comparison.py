@@ -17,6 +17,7 @@ from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
 from arena_kit.environment.records import half_points
 from arena_kit.ranking.paired import Pair, Paired, against_each_other, against_same
 from arena_kit.ranking.verdicts import both_sentences, own_duels_sentence, same_rivals_sentence
+from core.courses.sight import challenges_of_others
 from core.duels.selectors import NotStored, file_open
 from core.models import Duel, JobState, Rating, Submission
 from core.tournaments.results import Viewer, withheld_from
@@ -141,6 +142,7 @@ def _visible(version: Submission, viewer: Viewer, until: datetime | None) -> Que
     rows = Duel.objects.filter(Q(player_1=version) | Q(player_2=version), state=JobState.SUCCEEDED)
     rows = rows if until is None else rows.filter(ended_at__lte=until)
     rows = rows.filter(void=None, run=None, opening__isnull=True).exclude(records="")
+    rows = rows.exclude(challenge__in=challenges_of_others(viewer))
     return rows.exclude(tournament__in=withheld_from(viewer)).defer("log", "history", "verification")
 
 

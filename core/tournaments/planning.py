@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from arena_kit.ranking.formats import MOST_PARTICIPANTS, Format, format_make, settings_checked
 from arena_kit.text import plain_line
+from core.courses.repeats import next_name, weeks_later
 from core.errors import Refused
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
-from core.times import zone_of
 from core.tournaments.inviting import invitations_set
 from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
@@ -42,7 +41,6 @@ PLANNED_FIELDS = (
 )
 """The fields that organisers decide about a tournament, besides the invitations."""
 TRIES = 5
-WEEK = timedelta(days=7)
 NAME_LENGTH: int = Tournament._meta.get_field("name").max_length or 0
 MOST_SEED = 2**31 - 1
 GONE = "The tournament has begun or was cancelled in the meantime. Reload the page."
@@ -147,13 +145,12 @@ def tournament_copy(*, tournament: Tournament, by: User, now: datetime) -> Tourn
 
     A number at the end of its name is raised by one: after Week 1 comes Week 2.
     """
-    zone = zone_of(tournament.time_zone or (tournament.course.time_zone if tournament.course is not None else ""))
+    zone = tournament.time_zone or (tournament.course.time_zone if tournament.course is not None else "")
     fields = {name: getattr(tournament, name) for name in PLANNED_FIELDS}
     for name in WINDOW:
         if (at := fields[name]) is not None:
-            fields[name] = (at.astimezone(zone).replace(tzinfo=None) + WEEK).replace(tzinfo=zone)
-    words, number = re.fullmatch(r"(.*?)(\d*)", tournament.name, re.DOTALL).groups()  # type: ignore[union-attr]
-    fields["name"] = f"{words}{int(number) + 1}" if number else f"{tournament.name}, a week later"[:NAME_LENGTH]
+            fields[name] = weeks_later(at, zone)
+    fields["name"] = next_name(tournament.name, NAME_LENGTH)
     copy = Tournament(environment=tournament.environment, created_by=by, **fields | {"seed": 0})
     return tournament_plan(tournament=copy, invited=list(tournament.invited.all()), now=now)
 

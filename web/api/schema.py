@@ -43,6 +43,7 @@ OUR_TAGS = (
     "runs",
     "sittings",
     "tournaments",
+    "courses",
     "ratings",
     "rollouts",
     "jobs",

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from core.courses.roster import FAILED, NOTHING, UNREGISTERED, Roster, roster_get
@@ -22,8 +23,10 @@ from core.courses.services import (
     members_add,
     people_tell,
 )
+from core.courses.tutoring import SOURCES
 from core.models import Course, Role
 from core.people.rights import may
+from web.courses.assignment_forms import ExtendForm
 from web.courses.views import course_for
 from web.organise.acting import record
 from web.organise.class_page import class_page
@@ -43,7 +46,7 @@ RIGHT = "core.change_course"
 def people(request: HttpRequest, course: str) -> HttpResponse:
     """Show the roster, or the members whom a filter finds."""
     row = course_for(request, course, "core.view_tournament")
-    roster, show = roster_get(row), request.GET.get("show", "")
+    roster, show = roster_get(row, now=timezone.now()), request.GET.get("show", "")
     may_change = may(request.user, RIGHT, row.pk)
     context = {
         "course": row,
@@ -53,8 +56,10 @@ def people(request: HttpRequest, course: str) -> HttpResponse:
         "filters": [("", "All", len(roster.rows)), *((key, words, roster.count(key)) for key, words in FILTERS)],
         "reminder": _reminder(roster, show),
         "may_change": may_change,
+        "sees_names": may(request.user, SOURCES, row.pk),
         "may_appoint": may(request.user, RIGHT),
         "roles": Role.choices if may(request.user, RIGHT) else [one for one in Role.choices if one[0] != Role.TEACHER],
+        "extend": ExtendForm(course=row) if may_change and row.assignments.exists() else None,
         "link": join_address(row) if may_change else "",
     }
     return render(request, "web/courses/people.html", context)
@@ -69,7 +74,7 @@ def _reminder(roster: Roster, show: str) -> str:
 def remind(request: HttpRequest, course: str) -> HttpResponse:
     """Send a reminder to the members whom a filter finds."""
     row = course_for(request, course, RIGHT)
-    roster, show = roster_get(row), request.POST.get("show", "")
+    roster, show = roster_get(row, now=timezone.now()), request.POST.get("show", "")
     if show not in REMINDERS:
         raise Http404("There is no such filter.")
     lacking = [one.member.user for one in roster.shown(show)]

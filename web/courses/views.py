@@ -10,11 +10,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from core.assignments.marks import Mark, course_marks
 from core.courses.roster import course_counts
 from core.courses.services import members_add
-from core.courses.sight import listed
+from core.courses.sight import Viewer, listed
 from core.errors import Refused
-from core.models import Course, Role
+from core.models import Assignment, Course, Role, User
 from core.people.audit_log import row_changes, row_values
 from core.people.rights import may, roles_of
 from core.tournaments.calendar import (
@@ -91,11 +92,19 @@ def course(request: HttpRequest, course: str) -> HttpResponse:
         "running": tournament_running_list(row),
         "past": tournament_past_list(tournament_past_rows(row)[:PAST_SHOWN]),
         "environments": row.environments.order_by("name"),
+        "assignments": assignments_of(row, viewer),
         "may_plan": may(viewer, "core.add_tournament", row.pk),
         "may_change": may(viewer, "core.change_course", row.pk),
         "may_see_people": may(viewer, "core.view_tournament", row.pk),
     }
     return render(request, "web/courses/course.html", context)
+
+
+def assignments_of(course: Course, viewer: Viewer) -> list[tuple[Assignment, Mark | None]]:
+    """Return the assignments of a course, for a student with the own marks."""
+    if roles_of(viewer).get(course.pk) == Role.STUDENT and isinstance(viewer, User):
+        return [(mark.assignment, mark) for line in course_marks(course, person=viewer) for mark in line.marks]
+    return [(one, None) for one in course.assignments.select_related("environment")]
 
 
 @require_POST

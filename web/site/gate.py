@@ -16,7 +16,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import ResolverMatch
 from django.views.defaults import page_not_found
 
-from core.courses.sight import Viewer, courses_closed, hidden
+from core.courses.sight import CHALLENGES, Viewer, courses_closed, hidden
 from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
@@ -59,10 +59,12 @@ MODELS: Mapping[str, type[Model]] = {
 
 
 def gate(match: ResolverMatch, viewer: Viewer) -> None:
-    """Raise Http404 if an address names a row of a course that a person may not see."""
-    if not match.kwargs or not courses_closed(viewer).exists():
+    """Raise Http404 if an address names a row of a course, or of another person's assignment, that a person may not
+    see."""
+    found = list(named(match.route, match.kwargs)) if match.kwargs else []
+    if not found or not (any(rows.model in CHALLENGES for rows in found) or courses_closed(viewer).exists()):
         return
-    if any(hidden(rows, viewer).exists() for rows in named(match.route, match.kwargs)):
+    if any(hidden(rows, viewer).exists() for rows in found):
         raise Http404("There is no such page.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django import template
@@ -94,6 +95,12 @@ def chance(probability: float) -> str:
 def whole(value: float) -> str:
     """Write a number without its decimals: 0, −412."""
     return str(round(value)).replace("-", "−")
+
+
+@register.filter
+def marks(value: Decimal) -> str:
+    """Write marks without zeros at the end: 8, 7.5, 87.25."""
+    return f"{value.quantize(Decimal('0.01')):f}".rstrip("0").rstrip(".")
 
 
 @register.filter

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from core.courses.services import join_address, join_open
 from core.models import (
+    Assignment,
     Build,
     Course,
     JobState,
@@ -82,9 +83,16 @@ def furnished(cast: Cast) -> dict[str, Any]:
     course = Course.objects.create(slug="robots", name="Robots", seen_by=SeenBy.EVERYONE)
     teacher = Member.objects.create(course=course, user=cast.alice, role=Role.TEACHER)
     join_open(course=course)
+    student = Member.objects.create(course=course, user=cast.bob)
+    task_of = Assignment.objects.create(
+        course=course, environment=games, name="Week 1", opens_at=factories.NOON, due_at=timezone.now()
+    )
+    task_of.baselines.create(agent=stage.clara.agent)
     return {
         "course": course.slug,
         "member": teacher.pk,
+        "student": student.pk,
+        "assignment": task_of.pk,
         "join": join_address(course).rstrip("/").rpartition("/")[2],
         "rollout": rollout.public_id,
         "batch": rollout.batch.public_id,

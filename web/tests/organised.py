@@ -74,7 +74,12 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         hook.deliveries.get(),
         former,
         course := Course.objects.create(slug="club", name="Club"),
-        Member.objects.create(course=course, user=people.alice),
+        member := Member.objects.create(course=course, user=people.alice),
+        week := course.assignments.create(
+            environment=environment, name="Week", opens_at=factories.NOON, due_at=times["stopped"]
+        ),
+        week.baselines.create(agent=anna.agent),
+        week.extensions.create(member=member, due_at=times["stopped"]),
         Announcement.objects.create(course=course, title="Welcome", text="To robots."),
         InviteLink.objects.create(name="Class 9b", expires_at=timezone.now() + timedelta(days=1)),
         factories.notice(people.alice),

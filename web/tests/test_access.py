@@ -262,6 +262,20 @@ GET    /courses/{course}/people/link/                               405 405 405 
 POST   /courses/{course}/people/link/                               302 302 403 302
 GET    /courses/{course}/people/{member}/                           405 405 405 405
 POST   /courses/{course}/people/{member}/                           302 404 403 404
+GET    /courses/{course}/people/extend/                             405 405 405 405
+POST   /courses/{course}/people/extend/                             302 302 403 302
+GET    /courses/{course}/marks/                                     302 200 200 200
+GET    /courses/{course}/marks.csv                                  302 200 403 200
+GET    /courses/{course}/assignments/add/                           302 200 403 200
+POST   /courses/{course}/assignments/add/                           302 422 403 422
+GET    /courses/{course}/assignments/{assignment}/                  200 200 200 200
+GET    /courses/{course}/assignments/{assignment}/settings/         302 200 403 200
+POST   /courses/{course}/assignments/{assignment}/settings/         302 422 403 422
+GET    /courses/{course}/assignments/{assignment}/copy/             405 405 405 405
+POST   /courses/{course}/assignments/{assignment}/copy/             302 302 403 302
+GET    /courses/{course}/assignments/{assignment}/delete/           405 405 405 405
+POST   /courses/{course}/assignments/{assignment}/delete/           302 302 403 302
+GET    /courses/{course}/assignments/{assignment}/people/{student}/ 302 200 403 200
 GET    /courses/{course}/copy/{planned}/                            405 405 405 405
 POST   /courses/{course}/copy/{planned}/                            302 404 403 404
 GET    /operations/                                                  302 403 403 200
@@ -529,6 +543,7 @@ GET    /api/v1/rollouts/{rollout}/events/                           200 200 200 
 GET    /api/v1/rollouts/{rollout}/files/har/                        404 404 404 404
 GET    /api/docs                                                     200 200 200 200
 GET    /api/schema                                                   200 200 200 200
+GET    /api/v1/courses/{course}/marks/                              401 200 404 200
 GET    /api/nothing                                                  404 404 404 404
 GET    /nothing/                                                     404 404 404 404
 """
@@ -550,6 +565,9 @@ core.batch                200 403 200 403 403 403 200
 core.blunder              200 403 200 403 403 403 200
 core.build                200 403 200 403 403 403 200
 core.challenge            200 403 200 403 403 403 200
+core.assignment           200 403 200 403 403 403 200
+core.baseline             200 403 200 403 403 403 200
+core.extension            200 403 200 403 403 403 200
 core.delivery             200 403 200 403 403 403 200
 core.drill                200 403 200 403 403 403 200
 core.drillmove            200 403 200 403 403 403 200

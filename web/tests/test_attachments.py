@@ -31,6 +31,7 @@ OTHER_TYPES = {
 """Of two files that the arena makes: a page to keep, of which only texts come from people, and a package."""
 FILES = [
     "/environments/{slug}/leaderboard.csv",
+    "/courses/{course}/marks.csv",
     "/environments/{slug}/cite/results.csv?as_of=2099-12-31",
     "/api/v1/rollouts/export.csv",
     "/api/v1/batches/{batch}/export/",

@@ -27,7 +27,7 @@ ONE_ROW = {
     "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "application_task", "dashboard_task",
-            "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
+            "course_marks", "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
     "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_person_code",
             "organise_plan",
              "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
@@ -37,6 +37,9 @@ ONE_ROW = {
             # Pages of courses, counted in web/courses/tests/test_pages.py.
             "courses", "course", "course_people", "course_join", "course_add", "course_change", "course_news",
             "course_class", "course_remind", "course_link", "course_member", "course_copy",
+            # Those of assignments, counted in web/courses/tests/test_assignments.py.
+            "course_extend", "course_marks", "course_marks_csv", "assignment", "assignment_add", "assignment_change",
+            "assignment_copy", "assignment_delete", "assignment_person",
             "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
             # One query for each kind of job, counted in its own test.
             "operations"),

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.django_db
 OWNER, OTHER, STAFF = (PEOPLE.index(who) for who in ("owner", "other", "staff"))
 FORMS = {
     "/courses/add/", "/courses/{course}/settings/", "/courses/{course}/news/", "/courses/{course}/people/add/",
+    "/courses/{course}/assignments/add/", "/courses/{course}/assignments/{assignment}/settings/",
     "/organise/tournaments/plan/", "/organise/tournaments/{planned}/", "/organise/people/links/",
     "/organise/people/class/", "/organise/webhooks/add/", "/organise/webhooks/{webhook}/",
     "/organise/people/{user}/profile/", "/organise/agents/{agent_id}/", "/organise/environments/{game}/",
@@ -35,7 +36,7 @@ FORMS = {
     "/organise/do/duel/{duel}/void/", "/api/v1/jobs/build/{build}/priority/",
 }  # fmt: skip
 """Addresses whose form is not empty: tests of organise, courses and jobs send them and read the audit log."""
-NOTHING_CHOSEN = {"/organise/do/duel/void/"}
+NOTHING_CHOSEN = {"/organise/do/duel/void/", "/courses/{course}/people/extend/"}
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,7 +115,9 @@ counted = st.tuples(*[st.integers(0, 60)] * 5)
 @settings(max_examples=30)
 @given(counted, st.sampled_from(list(Scale)))
 def test_seen_from_the_other_side_the_hypotheses_change_places(counts: tuple[int, ...], scale: Scale) -> None:
-    forward, backward = ratio(counts, -10, 50, scale), ratio(counts[::-1], -50, 10, scale)
+    here, there = ((0.45, 0.7), (0.3, 0.55)) if scale is Scale.SHARE else ((-10, 50), (-50, 10))
+    forward = ratio(counts, here[0], here[1], scale)
+    backward = ratio(counts[::-1], there[0], there[1], scale)
     assert math.isfinite(forward)
     assert forward == pytest.approx(-backward, abs=1e-6)
 
@@ -258,6 +261,28 @@ def test_a_version_that_is_not_ahead_is_not_called_stronger() -> None:
     assert "limits −2.94 and 2.94; but the side that it favours is not ahead)" in decision.sentence("bee v2", "bee v1")
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.75, 0.95])
+def test_a_share_to_reach_is_found_as_often_as_the_test_says(share: float) -> None:
+    test = SequentialTest(cap=2000).reaching(share)
+    assert test.share == share
+    for mean, state in ((test.elo1, 1), (test.elo0, -1)):
+        # Two matches without draws, each won with this chance.
+        pair = [(1 - mean) ** 2, 0, 2 * mean * (1 - mean), 0, mean**2]
+        verdicts, _ = first_verdicts(test, pair, 400)
+        assert (verdicts == state).mean() > 0.92
+
+
+def test_a_share_to_reach_has_its_sentence() -> None:
+    test = SequentialTest().reaching(0.6)
+    found = decide(test, dict.fromkeys(range(60), 4))
+    assert found.state is SequentialState.ACCEPTED_H1
+    claim = "bee v2 wins 64% rather than 56% of the points against bee v1"
+    assert f"The test accepts after {found.pairs} pairs that {claim} (" in found.sentence("bee v2", "bee v1")
+    assert SequentialTest(0, 50).share is None
+    with pytest.raises(ValueError, match="between 10% and 95%"):
+        test.reaching(0.99)
+
+
 def test_a_test_comes_back_from_its_row_as_it_was() -> None:
     test = SequentialTest(-10, 20, 0.1, 0.01, 7, Scale.LOGISTIC)
     assert SequentialTest(**json.loads(json.dumps(test.as_json))) == test
@@ -268,14 +293,15 @@ def test_a_test_comes_back_from_its_row_as_it_was() -> None:
     [
         ({"elo0": 50.0, "elo1": 0.0}, "Bounds must rise"),
         ({"elo1": 300.0}, "within 200 Elo of zero"),
+        ({"elo0": 0.9, "elo1": 1.0, "scale": Scale.SHARE}, "between 0 and 1"),
         ({"alpha": 0.0}, "between 0 and 0.5"),
         ({"beta": 0.7}, "between 0 and 0.5"),
         ({"cap": 0}, "at least one pair"),
     ],
 )
-def test_a_test_that_makes_no_sense_is_refused(wrong: dict[str, float], words: str) -> None:
+def test_a_test_that_makes_no_sense_is_refused(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        SequentialTest(**wrong)  # type: ignore[arg-type]
+        SequentialTest(**wrong)
 
 
 @pytest.mark.parametrize("arrived", [{0: 5}, {-1: 2}])

@@ -16,8 +16,11 @@ from core.models import (
     Agent,
     AnalysedPosition,
     Analysis,
+    Assignment,
+    Baseline,
     Batch,
     Blunder,
+    Course,
     Delivery,
     DrillMove,
     Duel,
@@ -194,6 +197,15 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("tournament_windows_in_order", Tournament, {"max_participants": 1}),
     ("schedule_has_room", TournamentSchedule, {"max_participants": 1}),
     ("season_ends_later", Season, {"ends_at": F("begins_at")}),
+    ("assignment_opens_before", Assignment, {"due_at": F("opens_at")}),
+    ("assignment_numbers_in_range", Assignment, {"late_days": 31}),
+    ("assignment_numbers_in_range", Assignment, {"late_percent": 101}),
+    ("assignment_numbers_in_range", Assignment, {"weight": 1001}),
+    ("baseline_numbers_in_range", Baseline, {"percent": 96}),
+    ("baseline_numbers_in_range", Baseline, {"marks": 0}),
+    ("baseline_numbers_in_range", Baseline, {"agent": None, "score": INFINITE}),
+    ("baseline_is_agent_or_score", Baseline, {"score": 1.0}),
+    ("baseline_is_agent_or_score", Baseline, {"agent": None}),
     ("promotion_versions_differ", Promotion, {"incumbent": F("candidate")}),
     ("promotion_state_is_whole", Promotion, {"decided_at": NOON}),
     ("promotion_state_is_whole", Promotion, {"state": "ACTIVATED"}),
@@ -321,6 +333,11 @@ def arena() -> None:
     factories.rating_point(players[0], NOON)
     factories.lens(players[0].agent.environment)
     factories.season(tournament.environment)
+    week = Assignment.objects.create(
+        course=Course.objects.create(slug="robots", name="Robots"), environment=tournament.environment,
+        name="Week 1", opens_at=NOON, due_at=LATER,
+    )  # fmt: skip
+    week.baselines.create(agent=players[0].agent)
     factories.schedule(tournament.environment)
     factories.promotion(players[1], players[0])
     # Its duel would be a second kind of duel, with conditions of its own.

@@ -111,7 +111,12 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     InviteLink.objects.create(name="anna's class", expires_at=timezone.now())
     factories.lens(tournament.environment)
     course = Course.objects.create(slug="anna", name="Anna's course")
-    Member.objects.create(course=course, user=players[0].agent.owner)
+    member = Member.objects.create(course=course, user=players[0].agent.owner)
+    week = course.assignments.create(
+        environment=tournament.environment, name="Anna's week", opens_at=factories.NOON, due_at=timezone.now()
+    )
+    week.baselines.create(agent=players[0].agent)
+    week.extensions.create(member=member, due_at=timezone.now())
     Announcement.objects.create(course=course, title="Anna won", text="Well done.")
     applications.everything(players[0].agent.owner)
     alarm_raise(key="anna", message="Anna's record does not verify.")

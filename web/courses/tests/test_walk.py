@@ -14,6 +14,7 @@ from core.courses.sight import PATHS, listed, seen
 from core.models import (
     Agent,
     Announcement,
+    Assignment,
     Course,
     Duel,
     Environment,
@@ -73,8 +74,8 @@ def hidden(shared_cast: Cast) -> Hidden:
     for role in Role:
         person = people[role.value] = factories.user(f"a-{role.value.lower()}")
         Member.objects.create(course=made, user=person, role=role)
-    for person in (cast.bob, cast.charlie):
-        Member.objects.create(course=made, user=person)
+    Member.objects.create(course=made, user=cast.charlie)
+    Assignment.objects.update(name=f"{MARK} week", about=MARK)
     # In an environment for everyone: the agents and their ratings are public, the tournament is not.
     games = factories.environment("connect-four")
     one, two = (played.ready(factories.agent(cast.alice, games, name, is_public=True)) for name in ("erna", "frida"))

@@ -1,0 +1,1 @@
+"""Assignments of courses: their tests against baselines, and the marks that follow."""

@@ -1,0 +1,146 @@
+"""Assignments: made once or for a whole term, changed, copied; deadlines of single people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from core.courses.repeats import next_name, weeks_later
+from core.errors import Refused
+from core.evaluations.seeds import seeds_for_assignment
+from core.jobs.messages import TOURNAMENT_TASK, task_request
+from core.models import (
+    Agent,
+    Assignment,
+    Baseline,
+    Course,
+    Environment,
+    EnvironmentKind,
+    Evaluation,
+    Extension,
+    Member,
+    Role,
+)
+
+NAME_LENGTH: int = Assignment._meta.get_field("name").max_length or 0
+MOST_WEEKS = 30
+COPIED = ("environment", "course", "about", "late_days", "late_percent", "weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A baseline as a teacher wants it: an agent, or where agents play alone a mean score."""
+
+    agent: Agent | None
+    percent: int
+    marks: int
+    score: float | None = None
+
+
+def environments_for(course: Course) -> QuerySet[Environment]:
+    """Return the environments in which a course can have assignments."""
+    rows = Environment.objects.filter(seats__lte=2, is_active=True).exclude(kind=EnvironmentKind.APP)
+    return rows.filter(Q(course=None) | Q(course=course)).order_by("name")
+
+
+def baselines_for(course: Course) -> QuerySet[Agent]:
+    """Return the agents that can be baselines of a course: those of its teachers and of the site."""
+    teachers = course.members.filter(role=Role.TEACHER).values("user")
+    owners = Q(owner__in=teachers) | Q(owner__is_staff=True) | Q(owner__is_quota_exempt=True)
+    rows = Agent.objects.filter(owners, environment__in=environments_for(course).order_by())
+    return rows.filter(is_disabled=False, is_resting=False, deleted_at=None).select_related("environment", "owner")
+
+
+def assignment_save(*, assignment: Assignment, wanted: Sequence[Wanted], weeks: int = 1) -> list[Assignment]:
+    """Save an assignment with its baselines, and those of the weeks after it; return all of them.
+
+    weeks: how many assignments, one a week. Raises Refused, naming the field.
+    """
+    _check(assignment, wanted, weeks)
+    with transaction.atomic():
+        assignment.save()
+        _baselines_set(assignment, wanted)
+        later = [_later(assignment, step, wanted) for step in range(1, weeks)]
+        task_request("tournament", TOURNAMENT_TASK, assignment.environment_id)
+    return [assignment, *later]
+
+
+def assignment_copy(*, assignment: Assignment) -> Assignment:
+    """Make an assignment once more, a week later by the clocks of its course, without its extensions."""
+    rows = assignment.baselines.select_related("agent")
+    wanted = [Wanted(one.agent, one.percent, one.marks, one.score) for one in rows]
+    with transaction.atomic():
+        return _later(assignment, 1, wanted)
+
+
+def assignment_delete(*, assignment: Assignment) -> None:
+    """Delete an assignment for which no version has played. Raises Refused."""
+    with transaction.atomic():
+        Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
+        if assignment.challenges.exists() or Evaluation.every.filter(assignment=assignment).exists():
+            raise Refused("Versions have played for it already. With weight 0 it does not count.")
+        assignment.delete()
+
+
+def extend(*, assignment: Assignment, members: Iterable[Member], due_at: datetime) -> int:
+    """Give people a later deadline in place of the one that they have; return how many. Raises Refused.
+
+    A time up to the deadline of all ends extensions.
+    """
+    people = list(members)
+    if not people:
+        raise Refused("Choose at least one person.")
+    rows = [Extension(assignment=assignment, member=one, due_at=due_at) for one in people]
+    with transaction.atomic():
+        if due_at <= assignment.due_at:
+            assignment.extensions.filter(member__in=people).delete()
+        else:
+            Extension.objects.bulk_create(
+                rows, update_conflicts=True, update_fields=["due_at"], unique_fields=["assignment", "member"]
+            )
+        task_request("tournament", TOURNAMENT_TASK, assignment.environment_id)
+    return len(people)
+
+
+def _later(assignment: Assignment, step: int, wanted: Sequence[Wanted]) -> Assignment:
+    zone = assignment.course.time_zone
+    copy = Assignment(
+        name=next_name(assignment.name, NAME_LENGTH, step),
+        opens_at=weeks_later(assignment.opens_at, zone, step),
+        due_at=weeks_later(assignment.due_at, zone, step),
+        **{name: getattr(assignment, name) for name in COPIED},
+    )
+    copy.save()
+    _baselines_set(copy, wanted)
+    return copy
+
+
+def _check(assignment: Assignment, wanted: Sequence[Wanted], weeks: int) -> None:
+    if not wanted:
+        raise Refused("Choose at least one baseline, or a score where agents play alone.", field="agent_1")
+    if not 1 <= weeks <= MOST_WEEKS:
+        raise Refused(f"A term has 1 to {MOST_WEEKS} assignments.", field="weeks")
+    for place, one in enumerate(wanted, start=1):
+        if one.agent is not None and one.agent.environment_id != assignment.environment_id:
+            raise Refused(f"{one.agent} plays {one.agent.environment}.", field=f"agent_{place}")
+        if (one.score is not None) != assignment.environment.is_scored or (one.agent is None) == (one.score is None):
+            needed = "a score, no agent" if assignment.environment.is_scored else "an agent, no score"
+            raise Refused(f"{assignment.environment} needs {needed}.", field=f"agent_{place}")
+    if len({(one.agent, one.score) for one in wanted}) < len(wanted):
+        raise Refused("Choose each baseline once.", field="agent_1")
+
+
+def _baselines_set(assignment: Assignment, wanted: Sequence[Wanted]) -> None:
+    """Give an assignment these baselines; results at one that stays the same count on."""
+    rows = [
+        Baseline(assignment=assignment, agent=one.agent, score=one.score, percent=one.percent, marks=one.marks)
+        for one in wanted
+    ]
+    assignment.baselines.all().delete()
+    Baseline.objects.bulk_create(rows)
+    if assignment.environment.is_scored:
+        seeds_for_assignment(assignment)

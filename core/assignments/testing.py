@@ -1,0 +1,119 @@
+"""Lets versions of students play against the baselines of their assignments, in unrated duels or alone for a score.
+
+One version of a person is tested at a time, the newest that works: first of those uploaded in time, then of the late
+ones. It meets the baselines at which it could still gain marks.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from core.assignments.marks import Goal, Mark, assignment_marks, days_of, marks_for
+from core.duels.challenge_selectors import active_version
+from core.duels.goals import goal_test
+from core.duels.services import duel_new, duels_enqueue
+from core.evaluations.services import evaluation_create
+from core.jobs.apart import apart
+from core.models import Assignment, Challenge, ChallengeKind, Environment, Submission, SubmissionForm
+
+TRIES = 3
+"""How often a version meets a baseline while the arena itself fails."""
+WATCHED = timedelta(days=60)
+"""How long after its deadline an assignment is looked at: late days, and versions that wait for their validation."""
+
+
+def assignments_advance(*, now: datetime, environment: Environment | None = None) -> int:
+    """Begin the tests that are due, in one environment or in all; return how many. Safe to repeat at any time."""
+    begun = 0
+    for key in list(_open_assignments(now, environment).values_list("pk", flat=True)):
+        with apart(f"Assignment {key}"):
+            begun += assignment_advance(assignment_id=key, now=now)
+    return begun
+
+
+def assignment_advance(*, assignment_id: int, now: datetime) -> int:
+    """Begin the tests of an assignment that are due; return how many."""
+    with transaction.atomic():
+        # Locked, so that two callers do not test the same version.
+        Assignment.objects.select_for_update(no_key=True).get(pk=assignment_id)
+        assignment = Assignment.objects.select_related("environment", "course").get(pk=assignment_id)
+        if assignment.opens_at > now or assignment.environment.closed_because:
+            return 0
+        agents = [one.agent for one in assignment.baselines.select_related("agent") if one.agent is not None]
+        rivals = {agent.pk: version for agent in agents if (version := active_version(agent)) is not None}
+        waiting = [mark for mark in assignment_marks(assignment) if not mark.is_full and not _is_playing(mark)]
+        versions = _versions(assignment.environment, [mark.member.user_id for mark in waiting])
+        return sum(_begin(mark, versions[mark.member.user_id], rivals) for mark in waiting)
+
+
+def _open_assignments(now: datetime, environment: Environment | None) -> QuerySet[Assignment]:
+    last = now - WATCHED
+    rows = Assignment.objects.filter(Q(due_at__gte=last) | Q(extensions__due_at__gte=last), opens_at__lte=now)
+    return (rows if environment is None else rows.filter(environment=environment)).order_by("pk").distinct()
+
+
+def _is_playing(mark: Mark) -> bool:
+    return any(one.is_open for goal in mark.goals for one in goal.tries)
+
+
+def _versions(environment: Environment, owners: Collection[int]) -> dict[int, list[Submission]]:
+    """Return the versions that may play of each person, newest first."""
+    rows = Submission.objects.valid().filter(agent__environment=environment, agent__owner__in=owners)
+    found: dict[int, list[Submission]] = defaultdict(list)
+    for row in rows.exclude(form=SubmissionForm.SCRIPT).select_related("agent__environment").order_by("-pk"):
+        found[row.agent.owner_id].append(row)
+    return found
+
+
+def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]) -> bool:
+    """Begin the next test of a person; return whether there is one."""
+    in_time = [version for version in versions if not days_of(version, mark.due_at)]
+    late = [version for version in versions if 0 < days_of(version, mark.due_at) <= mark.assignment.late_days]
+    for version in (*in_time[:1], *late[:1]):
+        wanted = [goal for goal in mark.goals if _gains(mark, goal, version)]
+        if any(goal.baseline.score is not None for goal in wanted):
+            evaluation_create(submission=version, assignment=mark.assignment)
+            return True
+        if can_play := [goal for goal in wanted if goal.baseline.agent_id in rivals]:
+            _play(mark, version, can_play, rivals)
+            return True
+    return False
+
+
+def _gains(mark: Mark, goal: Goal, version: Submission) -> bool:
+    """Return whether a version could gain marks at a baseline that it has not met."""
+    worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.due_at))
+    met = [one for one in goal.tries if one.version == version]
+    is_met = len(met) >= TRIES or any(one.is_reached is not None for one in met)
+    return not is_met and worth > goal.marks
+
+
+def _play(mark: Mark, version: Submission, goals: list[Goal], rivals: dict[int, Submission]) -> None:
+    environment = version.agent.environment
+    challenge = Challenge.objects.create(
+        user_id=mark.member.user_id, submission=version, kind=ChallengeKind.COURSE, assignment=mark.assignment
+    )
+    # One seed for all, so that the baselines are met on the same openings.
+    seed, duels = secrets.randbelow(2**31), []
+    for number, goal in enumerate(goals, start=1):
+        assert goal.baseline.agent_id is not None
+        rival, test = rivals[goal.baseline.agent_id], goal_test(environment, goal.baseline.percent)
+        duels.append(
+            duel_new(
+                challenge=challenge,
+                number=number,
+                player_1=version,
+                player_2=rival,
+                seed=seed,
+                match_count=2 * test.cap,
+                reason=f"{mark.assignment} of {mark.assignment.course} asks for {goal.baseline.percent}%.",
+                test=test,
+            )
+        )
+    duels_enqueue(duels=duels)

@@ -1,0 +1,35 @@
+"""Shares to reach against a reference agent: the test that decides, and its verdict."""
+
+from __future__ import annotations
+
+from arena_kit.ranking.sequential import SequentialState, SequentialTest
+from core.duels.stopping import version_test
+from core.models import Duel, Environment, JobState
+
+
+def goal_test(environment: Environment, percent: int) -> SequentialTest:
+    """Return the test of the promotion gate for a share of the points to reach, in percent."""
+    return version_test(environment).reaching(percent / 100)
+
+
+def goal_percent(duel: Duel) -> int | None:
+    """Return the share that a duel tests, in percent; None for a duel that tests none."""
+    share = None if duel.test is None else SequentialTest(**duel.test).share
+    return None if share is None else round(100 * share)
+
+
+def goal_reached(duel: Duel) -> bool | None:
+    """Return whether the first player has reached the share that a duel tests; None before its end, and without one.
+
+    Where the maximum of matches leaves the test undecided, the share of the points that was won decides.
+    """
+    percent = goal_percent(duel)
+    if percent is None or duel.state != JobState.SUCCEEDED:
+        return None
+    match (duel.test_result or {}).get("state"):
+        case SequentialState.ACCEPTED_H1:
+            return True
+        case SequentialState.ACCEPTED_H0:
+            return False
+    points = 2 * (duel.player_1_wins + duel.player_2_errors) + duel.draws
+    return 100 * points >= percent * 2 * duel.matches_done

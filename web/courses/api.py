@@ -1,0 +1,78 @@
+"""API of courses: the marks, with the rights of their page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.assignments.marks import Goal, course_marks
+from core.courses.sight import MARKS
+from core.courses.tutoring import SOURCES
+from core.models import Course
+from core.people.rights import may, roles_of
+from web.api.base import Acting, one
+
+
+class GoalAnswer(serializers.Serializer[Any]):
+    agent = serializers.CharField(source="baseline.agent", allow_null=True, help_text="The baseline.")
+    score = serializers.FloatField(source="baseline.score", allow_null=True, help_text="Or a mean score to reach.")
+    percent = serializers.IntegerField(source="baseline.percent", help_text="Share of the points to win.")
+    state = serializers.CharField(help_text="passed, being played, not reached or nothing yet.")
+    duel = serializers.SerializerMethodField(help_text="Id of the duel that decides; null without one.")
+    version = serializers.SerializerMethodField(help_text="Public id of the version that played it.")
+    late_days = serializers.IntegerField()
+    marks = serializers.FloatField()
+    most = serializers.IntegerField(source="baseline.marks")
+
+    def get_duel(self, goal: Goal) -> int | None:
+        duel = None if goal.decisive is None else goal.decisive.duel
+        return None if duel is None else duel.pk
+
+    def get_version(self, goal: Goal) -> str | None:
+        return None if goal.decisive is None else str(goal.decisive.version.public_id)
+
+
+class MarkAnswer(serializers.Serializer[Any]):
+    assignment = serializers.IntegerField(source="assignment.pk")
+    name = serializers.CharField(source="assignment.name")
+    environment = serializers.CharField(source="assignment.environment.slug")
+    weight = serializers.IntegerField(source="assignment.weight")
+    due_at = serializers.DateTimeField(help_text="The deadline of this person.")
+    marks = serializers.FloatField()
+    most = serializers.IntegerField(source="assignment.total")
+    baselines = GoalAnswer(many=True, source="goals")
+
+
+class LineAnswer(serializers.Serializer[Any]):
+    user = serializers.CharField(source="line.member.user.username")
+    name = serializers.CharField(help_text="Their own name, for teachers and tutors; else empty.")
+    team = serializers.CharField(source="line.member.user.team")
+    percent = serializers.FloatField(allow_null=True, help_text="Weighted, over what has opened; null before.")
+    assignments = MarkAnswer(many=True, source="line.marks")
+
+
+class Marks(Acting):
+    """The marks of a course."""
+
+    tag = "courses"
+
+    @extend_schema(responses=LineAnswer(many=True))
+    def get(self, request: Request, course: str) -> Response:
+        """Return the marks of all students to the staff of the course, to a student their own."""
+        account, row = self.account(request), one(Course.objects.all(), slug=course)
+        sees_all, now = may(account, MARKS, row.pk), timezone.now()
+        if not sees_all and row.pk not in roles_of(account):
+            raise Http404("There is no such course.")
+        lines = course_marks(row, person=None if sees_all else account)
+        sees_names = may(account, SOURCES, row.pk)
+        rows = [
+            {"line": one, "percent": one.percent(now), "name": one.member.user.name if sees_names else ""}
+            for one in lines
+        ]
+        return Response(LineAnswer(rows, many=True).data)

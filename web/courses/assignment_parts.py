@@ -1,0 +1,65 @@
+"""A result in an assignment as pages show it, with the lost match to look at and its turning point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.assignments.marks import Goal, GoalState, Mark
+from core.duels.challenge_selectors import ChallengeDuel, tally_of
+from core.duels.losses import typical_loss
+from core.duels.replays import duel_names
+from core.duels.selectors import NotStored, match_get
+from core.models import Analysis, Duel, JobState
+from web.analyses.parts import analysis_view
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A lost match. sentence: of its turning point or, without one, what its analysis says; empty before that.
+
+    ply: the position before the turning point; None without one.
+    """
+
+    number: int
+    sentence: str = ""
+    ply: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GoalView:
+    """A baseline as a person has reached it. line: of its decisive duel, None before one is over."""
+
+    goal: Goal
+    line: ChallengeDuel | None = None
+    lost: Lost | None = None
+
+
+def goal_views(mark: Mark) -> list[GoalView]:
+    """Return what the page of one person shows. It reads the records of duels in which a baseline was not reached."""
+    return [_view(goal) for goal in mark.goals]
+
+
+def _view(goal: Goal) -> GoalView:
+    duel = None if goal.decisive is None else goal.decisive.duel
+    if duel is None or duel.state != JobState.SUCCEEDED:
+        return GoalView(goal)
+    line = ChallengeDuel(duel, tally_of(duel))
+    return GoalView(goal, line, _lost(duel) if goal.state is GoalState.FAILED else None)
+
+
+def _lost(duel: Duel) -> Lost | None:
+    """Return the first lost match that is analysed, else a typical one."""
+    try:
+        done = Analysis.objects.filter(duel=duel, state=JobState.SUCCEEDED).order_by("match_number")
+        for number in done.values_list("match_number", flat=True):
+            record, _ = match_get(duel, number)
+            view = analysis_view(duel, record, duel_names(duel))
+            if view is not None and view.losses is not None:
+                worst = view.losses.remarks[0]
+                return Lost(number, f"Turning point: {worst.sentence}", max(0, worst.ply - 1))
+            if view is not None and view.story is not None:
+                return Lost(number, view.story.verdict)
+        typical = typical_loss(duel, 0)
+    except NotStored:
+        return None
+    return None if typical is None else Lost(typical)
