@@ -6,6 +6,7 @@ import logging
 
 from django.db.models.functions import Now
 
+from core.assignments.deadlines import deadlines_tell
 from core.assignments.testing import assignments_advance
 from core.duels.challenges import challenges_follow
 from core.editions.advance import environment_advance
@@ -44,7 +45,7 @@ def watchdog(_: int = 0) -> None:
         with apart(step.__name__):
             step()
     environments = list(Environment.objects.annotate(now=Now()))
-    for task in (schedules_run, assignments_advance) if environments else ():
+    for task in (schedules_run, assignments_advance, deadlines_tell) if environments else ():
         with apart(task.__name__):
             task(now=environments[0].now)
     for environment in (one for one in environments if one.seats > 1):

@@ -29,7 +29,7 @@ from core.people.rights import may
 from web.courses.assignment_forms import ExtendForm
 from web.courses.views import course_for
 from web.organise.acting import record
-from web.organise.class_page import class_page
+from web.organise.class_page import class_page, code_page
 from web.site.organisers import check, organiser
 
 FILTERS = ((NOTHING, "Nothing yet"), (FAILED, "Failed"), (UNREGISTERED, "Not registered"))
@@ -109,6 +109,18 @@ def member(request: HttpRequest, course: str, member_id: int) -> HttpResponse:
         return redirect("web:courses")
     messages.success(request, f"{found.user} is {'removed' if role == 'remove' else f'a {Role(role).label} now'}.")
     return redirect("web:course_people", row.slug)
+
+
+@require_POST
+@login_required
+def code(request: HttpRequest, course: str, member_id: int) -> HttpResponse:
+    """Make a new code for a student without an e-mail who is in no other course, in place of their password."""
+    row = course_for(request, course, RIGHT)
+    found = get_object_or_404(row.members.select_related("user"), pk=member_id, role=Role.STUDENT)
+    user = found.user
+    if user.has_mailbox or user.is_staff or not user.is_active or user.memberships.exclude(pk=found.pk).exists():
+        raise PermissionDenied("Only organisers of the site make codes for people with an e-mail or another course.")
+    return code_page(request, user, reverse("web:course_people", args=[row.slug]))
 
 
 @require_POST

@@ -25,6 +25,7 @@ pages = [
     path("courses/<slug:course>/people/remind/", people.remind, name="course_remind"),
     path("courses/<slug:course>/people/link/", people.link, name="course_link"),
     path("courses/<slug:course>/people/<int:member_id>/", people.member, name="course_member"),
+    path("courses/<slug:course>/people/<int:member_id>/code/", people.code, name="course_code"),
     path("courses/<slug:course>/people/extend/", assignments.extend_to, name="course_extend"),
     path("courses/<slug:course>/copy/<int:tournament_id>/", courses.copy, name="course_copy"),
     path("courses/<slug:course>/marks/", assignments.marks, name="course_marks"),

@@ -262,6 +262,8 @@ GET    /courses/{course}/people/link/                               405 405 405 
 POST   /courses/{course}/people/link/                               302 302 403 302
 GET    /courses/{course}/people/{member}/                           405 405 405 405
 POST   /courses/{course}/people/{member}/                           302 404 403 404
+GET    /courses/{course}/people/{member}/code/                       405 405 405 405
+POST   /courses/{course}/people/{member}/code/                       302 404 403 404
 GET    /courses/{course}/people/extend/                             405 405 405 405
 POST   /courses/{course}/people/extend/                             302 302 403 302
 GET    /courses/{course}/marks/                                     302 200 200 200

@@ -28,7 +28,7 @@ ONE_ROW = {
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "application_task", "dashboard_task",
             "course_marks", "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
-    "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_person_code",
+    "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_person_code", "course_code",
             "organise_plan",
              "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
             *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Letter, User
+from core.models import Course, Letter, Member, Role, SeenBy, User
 from core.people.codes import LIFE_WEEKS, code_of, code_renew, code_user
 from core.people.services import user_create, user_invite
 from core.tests.factories import Cast
@@ -117,3 +117,23 @@ def test_people_cannot_take_an_address_without_a_mailbox(ann: User, cast: Cast, 
 def test_a_reset_by_mail_writes_them_no_letter(ann: User, client: Client) -> None:
     client.post("/password-reset/", {"email": ann.email})
     assert not Letter.objects.exists()
+
+
+def test_a_teacher_makes_codes_for_students_of_no_other_course(
+    ann: User, cast: Cast, visit: As, client: Client
+) -> None:
+    course, other = (Course.objects.create(slug=slug, name=slug, seen_by=SeenBy.MEMBERS) for slug in ("one", "two"))
+    Member.objects.create(course=course, user=cast.bob, role=Role.TEACHER)
+    student, alice = (Member.objects.create(course=course, user=user, role=Role.STUDENT) for user in (ann, cast.alice))
+    bob, address = visit(cast.bob), f"/courses/one/people/{student.pk}/code/"
+    page = bob.get("/courses/one/people/").content.decode()
+    assert page.count("New code in place of the password") == 1
+    sheet = bob.post(address).content.decode()
+    choose(client, "ann", re.findall(r"<code>([A-Z2-7-]{14})</code>", sheet)[0])
+    assert bob.post(f"/courses/one/people/{alice.pk}/code/").status_code == 403
+    assert visit(cast.charlie).post(address).status_code == 404
+    assert visit(cast.alice).post(address).status_code == 403
+
+    Member.objects.create(course=other, user=ann, role=Role.STUDENT)
+    assert bob.post(address).status_code == 403
+    assert User.objects.get(pk=ann.pk).check_password(PASSWORD)
