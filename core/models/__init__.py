@@ -58,6 +58,7 @@ from core.models.tournament import (
     Eligibility,
     Participant,
     Registration,
+    Seeding,
     Tournament,
     TournamentState,
 )
@@ -161,6 +162,7 @@ __all__ = [
     "Season",
     "SeedList",
     "SeedPurpose",
+    "Seeding",
     "SeenBy",
     "Sitting",
     "SittingMove",

@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from arena_kit.ranking.formats import FORMATS, Stage, StageKind
+from arena_kit.ranking.formats import FORMATS, Stage, StageKind, play_off
 from core.duels.stopping import tournament_test
 from core.models import Tournament, TournamentState
 from core.people.rights import acts_on, may
@@ -31,7 +31,7 @@ from web.tournaments.bracket_parts import (
     swiss_rows,
     without_byes,
 )
-from web.tournaments.format_parts import round_count, settings_words, stopping_words
+from web.tournaments.format_parts import round_count, seeding_words, settings_words, stopping_words
 from web.tournaments.registration_views import shown_registration
 from web.tournaments.round_parts import is_all_at_once, running_words, shown_round
 
@@ -76,6 +76,7 @@ def _rules(tournament: Tournament) -> dict[str, Any]:
     return {
         "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
         "settings_words": settings_words(tournament),
+        "seeding_words": seeding_words(tournament),
         "stopping": stopping_words(tournament, test),
     }
 
@@ -118,9 +119,12 @@ def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
     grouped = [stage for stage in stages if stage.kind == StageKind.ALL_PLAY_ALL]
     sizes = [len(stage.table.rows) for stage in grouped if stage.table]
     brackets = [stage for stage in stages if stage.kind == StageKind.BRACKET and stage.rounds]
+    goes_on = _advance(tournament, grouped)
     return {
-        "crossed": [(stage, cross_table(drawn, stage)) for stage in grouped],
-        "goes_on": _advance(tournament, grouped),
+        "crossed": [
+            (stage, cross_table(drawn, stage), 0 if stage.key.startswith(play_off.KEY) else goes_on)
+            for stage in grouped
+        ],
         "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
         "has_table": _has_table(drawn, grouped),
         "brackets": [(stage, *without_byes(bracket_columns(drawn, stage))) for stage in brackets],
