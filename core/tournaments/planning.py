@@ -234,13 +234,16 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     task_request("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 
-def results_release(*, tournament: Tournament) -> None:
-    """Make the results public; in a rated tournament they count for ratings from then on. Raises Refused."""
+def results_release(*, tournament: Tournament, to: str = Audience.PUBLIC) -> None:
+    """Show all results to participants or to everyone. Raises Refused.
+
+    Those of a rated tournament count for ratings as soon as everyone sees them.
+    """
     with transaction.atomic():
         shown = _audience_locked(tournament)
-        if shown == Audience.PUBLIC:
+        if shown in (Audience.PUBLIC, to):
             raise Refused("Its results are public already.")
-        Tournament.objects.filter(pk=tournament.pk).update(results=Audience.PUBLIC)
+        Tournament.objects.filter(pk=tournament.pk).update(results=to)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
         _released(tournament)
