@@ -12,7 +12,6 @@ from core.errors import Refused
 from core.models import Audience, Tournament, TournamentState
 from core.tournaments.brackets import Drawn, bracket_get
 from core.tournaments.planning import results_release
-from core.tournaments.results import Viewer, rounds_visible
 from core.tournaments.rounds import last_round, tournament_lock
 
 
@@ -53,9 +52,11 @@ def round_reveal(*, tournament: Tournament, to: str) -> int:
     return number
 
 
-def standing_get(tournament: Tournament, viewer: Viewer) -> Drawn | None:
-    """A tournament as far as a person may see it; None where that is nothing, or before its first round is planned."""
-    rounds = rounds_visible(tournament, viewer)
+def standing_get(tournament: Tournament, rounds: int | None) -> Drawn | None:
+    """A tournament after a round, None for now; None where it shows nothing, or before its first round is planned.
+
+    rounds: the last round that may be seen, see `rounds_visible`.
+    """
     if rounds is None:
         return bracket_get(tournament)
     return _drawn_after(tournament, rounds) if rounds else None

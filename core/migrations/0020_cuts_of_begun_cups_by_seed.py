@@ -10,7 +10,7 @@ from django.db import migrations
 def keep(apps: Any, schema_editor: Any) -> None:
     rows = apps.get_model("core", "Tournament").objects.filter(format="groups-knock-out").exclude(state="PLANNED")
     for row in rows.only("settings"):
-        row.settings = {**row.settings, "seed_cuts": True}
+        row.settings = {**row.settings, "cut_by_seed": True}
         row.save(update_fields=["settings"])
 
 

@@ -197,6 +197,7 @@ GET    /environments/{slug}/editions/{edition}/agents/{agent}/withdraw/ 405 405 
 POST   /environments/{slug}/editions/{edition}/agents/{agent}/withdraw/ 302 302 403 403
 GET    /environments/{slug}/editions/{edition}/register/             405 405 405 405
 POST   /environments/{slug}/editions/{edition}/register/             302 404 404 404
+GET    /environments/{slug}/editions/{cup_edition}/screen/           200 200 200 200
 GET    /environments/{slug}/editions/{edition}/withdraw/             405 405 405 405
 POST   /environments/{slug}/editions/{edition}/withdraw/             302 404 404 404
 GET    /environments/{slug}/seasons/{season}/                        200 200 200 200

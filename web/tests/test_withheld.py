@@ -12,6 +12,7 @@ from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.plans import plan_save
 from web.conftest import As
+from web.site.urls import EDITION
 from web.tests import drawn
 from web.tests.arena import staged
 from web.tests.test_access import routes
@@ -56,8 +57,9 @@ PUBLIC_ALONE = {
     "/api/v1/seasons/{season}/table/": "anna",
 }
 """Addresses that are the same for all, so they tell only what all visitors see."""
-FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/")
-"""Addresses that tell everyone what visitors may see: test_replay_files.py and test_calendar.py look at them."""
+FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/", EDITION + "screen/")
+"""Addresses that tell everyone what visitors may see: test_replay_files.py, test_calendar.py and test_screen.py look at
+them."""
 TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
                 "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""

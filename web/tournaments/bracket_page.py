@@ -51,7 +51,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
         # The viewer has this version already.
         return HttpResponse(status=204)
-    drawn = standing_get(tournament, request.user)
+    drawn = standing_get(tournament, rounds)
     context = {
         "tournament": tournament,
         "environment": tournament.environment,

@@ -23,7 +23,7 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
             words.append(("Groups", str(value)))
         elif name == "advance":
             words.append(("Qualify from each group", str(value)))
-        elif name == "seed_cuts":
+        elif name == "cut_by_seed":
             words.append(("A tie at the cut", "goes to the better seed" if value else "is played out"))
         elif name == "third_place":
             words.append(("Third place", "played for" if value else "shared"))

@@ -142,7 +142,7 @@ class TournamentStanding(APIView):
         rounds = rounds_visible(tournament, viewer_of(request))
         if rounds == 0:
             raise PermissionDenied(withheld_because(tournament))
-        drawn = standing_get(tournament, viewer_of(request))
+        drawn = standing_get(tournament, rounds)
         if drawn is None:
             sentence = (
                 "The tournament has not begun."

@@ -30,7 +30,7 @@ class GroupsKnockOut(KnockOut):
     """Round robin in groups; the best `advance` of each go on into single elimination.
 
     Seeds are dealt to the groups by a snake, so groups differ by at most one participant. A tie at the cut of a group
-    is played out, see `play_off`, unless `seed_cuts`; seeds break all other ties within a group. In the bracket the
+    is played out, see `play_off`, unless `cut_by_seed`; seeds break all other ties within a group. In the bracket the
     winners of the groups are seeded first, then the seconds, and so on; participants of one group meet as late as
     possible (with two of each group: in the final).
 
@@ -51,7 +51,7 @@ class GroupsKnockOut(KnockOut):
     advance: int = setting(2, "How many members of each group qualify for the knock-out.", 1, 16)
     legs: int = legs_setting()
     third_place: bool = third_place_setting()
-    seed_cuts: bool = setting(
+    cut_by_seed: bool = setting(
         default=False,
         meaning="Whether seeds decide a tie for the last place of a group that qualifies, instead of extra duels.",
     )
@@ -115,7 +115,7 @@ class GroupsKnockOut(KnockOut):
         )
         is_over = all(meeting.decision for stage in stages for meeting in stage.meetings)
         if is_over:
-            most = 0 if self.seed_cuts else self.extensions
+            most = 0 if self.cut_by_seed else self.extensions
             cut = partial(play_off.cut, begins=last_round + 1, most=most, early=self.stops_early)
             cuts = [cut(stage, self.advance, records, history) for stage in stages]
             stages = (*(one.group for one in cuts), *(one.played for one in cuts if one.played is not None))

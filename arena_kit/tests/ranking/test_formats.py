@@ -41,7 +41,7 @@ ALL: list[Format] = [
     Swiss(),
     SingleElimination(third_place=True),
     DoubleElimination(),
-    GroupsKnockOut(groups=2, advance=2, third_place=True, seed_cuts=True),
+    GroupsKnockOut(groups=2, advance=2, third_place=True, cut_by_seed=True),
 ]
 PLAYED_OUT = GroupsKnockOut(groups=2, advance=2)
 formats = st.sampled_from([*ALL, PLAYED_OUT])

@@ -96,7 +96,7 @@ def test_equals_meet_again_until_one_of_them_is_ahead() -> None:
 
 @pytest.mark.parametrize(("most", "by_seed"), [(3, False), (0, False), (3, True)])
 def test_the_better_seed_goes_on_when_all_extra_duels_are_level(most: int, by_seed: bool) -> None:
-    form = replace(FORM, extensions=most, seed_cuts=by_seed)
+    form = replace(FORM, extensions=most, cut_by_seed=by_seed)
     duels, plans = play_on(form, participants(6), lambda order: 1 if order.round <= 6 else 2)
     extra = 0 if by_seed else most
     # Two groups of three, all level: three duels in each round of each group.

@@ -71,7 +71,7 @@ def _revealed(to: Audience) -> OrganiserAction[Tournament]:
     return OrganiserAction(
         name="reveal" if is_all else "reveal_to_participants",
         label=f"Reveal the next round to {whom}",
-        button="Reveal the next round" if is_all else "Reveal it to participants",
+        button="Reveal the next round" if is_all else "Reveal to participants",
         do=_reveal_to(to),
         question=OrganiserQuestion(
             title=f"Reveal the next round to {whom}",
