@@ -195,6 +195,8 @@ GET    /environments/{slug}/tournaments/                             200 200 200
 GET    /environments/{slug}/editions/{edition}/agents/{agent}/       200 200 200 200
 GET    /environments/{slug}/editions/{edition}/agents/{agent}/withdraw/ 405 405 405 405
 POST   /environments/{slug}/editions/{edition}/agents/{agent}/withdraw/ 302 302 403 403
+GET    /environments/{slug}/editions/{edition}/exchange/             405 405 405 405
+POST   /environments/{slug}/editions/{edition}/exchange/             302 404 404 404
 GET    /environments/{slug}/editions/{edition}/register/             405 405 405 405
 POST   /environments/{slug}/editions/{edition}/register/             302 404 404 404
 GET    /environments/{slug}/editions/{cup_edition}/screen/           200 200 200 200
@@ -445,6 +447,7 @@ GET    /api/v1/tournaments/{tournament}/registrations/               200 200 200
 POST   /api/v1/tournaments/{tournament}/registrations/               401 415 415 415
 GET    /api/v1/tournaments/{tournament}/registrations/{agent_id}/    405 405 405 405
 DELETE /api/v1/tournaments/{tournament}/registrations/{agent_id}/    401 400 403 403
+PATCH  /api/v1/tournaments/{tournament}/registrations/{agent_id}/    401 415 415 415
 GET    /api/v1/seasons/                                              200 200 200 200
 GET    /api/v1/seasons/{season}/                                     200 200 200 200
 GET    /api/v1/seasons/{season}/table/                               200 200 200 200

@@ -60,8 +60,8 @@ PUBLIC_ALONE = {
 FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/", EDITION + "screen/")
 """Addresses that tell everyone what visitors may see: test_replay_files.py, test_calendar.py and test_screen.py look at
 them."""
-TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
-                "registrations/<int:agent_id>/")  # fmt: skip
+TELL_NOTHING = ("register/", "withdraw/", "exchange/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/",
+                "registrations/", "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
 ORDERS = ("analyse/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
 """How addresses end that take orders about a match alone."""

@@ -16,6 +16,7 @@ pages = [
     path("environments/<slug:slug>/tournaments/", calendar.tournament_list, name="tournaments"),
     path(EDITION + "register/", registrations.register, name="register"),
     path(EDITION + "withdraw/", registrations.withdraw, name="withdraw"),
+    path(EDITION + "exchange/", registrations.exchange, name="exchange"),
     path(EDITION + "screen/", screen_views.screen, name="screen"),
     path(EDITION + "agents/<str:name>/", tournaments.participant, name="participant"),
     path("environments/<slug:slug>/seasons/<int:season_id>/", calendar.season, name="season"),
