@@ -52,24 +52,36 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         # The viewer has this version already.
         return HttpResponse(status=204)
     drawn = standing_get(tournament, rounds)
+    state = _state(tournament, rounds)
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
         **_rules(tournament),
-        "is_running": tournament.state == TournamentState.RUNNING,
-        "is_over": (is_over := rounds is None and tournament.state == TournamentState.FINISHED),
-        "is_planned": tournament.state == TournamentState.PLANNED,
-        "may_change": may(request.user, "core.change_tournament", tournament.course_id),
-        "may_act": acts_on(request.user, tournament.course_id),
-        "is_withheld": rounds == 0,
-        "revealed": rounds,
+        **state,
+        **_rights(request, tournament),
         "stamp": stamp,
         "page_address": request.get_full_path(),
         "drawn": drawn,
         **_registered(request, tournament),
-        **(_drawing(request, tournament, drawn, is_over=is_over) if drawn else {}),
+        **(_drawing(request, tournament, drawn, is_over=state["is_over"]) if drawn else {}),
     }
     return render_page(request, "web/tournaments/tournament.html", context, FRAGMENTS)
+
+
+def _state(tournament: Tournament, rounds: int | None) -> dict[str, Any]:
+    """Return the state of a tournament. rounds: the last round whose results the viewer sees; None for all."""
+    return {
+        "is_running": tournament.state == TournamentState.RUNNING,
+        "is_over": rounds is None and tournament.state == TournamentState.FINISHED,
+        "is_planned": tournament.state == TournamentState.PLANNED,
+        "is_withheld": rounds == 0,
+        "revealed": rounds,
+    }
+
+
+def _rights(request: HttpRequest, tournament: Tournament) -> dict[str, bool]:
+    course = tournament.course_id
+    return {"may_change": may(request.user, "core.change_tournament", course), "may_act": acts_on(request.user, course)}
 
 
 def _rules(tournament: Tournament) -> dict[str, Any]:

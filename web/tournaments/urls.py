@@ -6,7 +6,7 @@ from django.urls import path
 
 from web.api.routing import native
 from web.site.urls import EDITION
-from web.tournaments import api, registration_api, screen_views, season_api, standing_api
+from web.tournaments import api, plan_api, registration_api, screen_views, season_api, standing_api
 from web.tournaments import calendar_views as calendar
 from web.tournaments import registration_views as registrations
 from web.tournaments import views as tournaments
@@ -24,7 +24,7 @@ pages = [
 ]
 
 routes = [
-    *native("tournaments/", api.TournamentList, "tournaments"),
+    *native("tournaments/", plan_api.TournamentsPlanned, "tournaments"),
     *native("tournaments/<int:pk>/", api.TournamentShown, "tournament"),
     *native("tournaments/<int:pk>/participants/", api.ParticipantList, "participants"),
     *native("tournaments/<int:pk>/standing/", standing_api.TournamentStanding, "standing"),
