@@ -207,7 +207,7 @@ def test_a_revealed_round_shows_its_own_duels_and_nothing_that_lists_all(
 
 
 def test_no_stream_follows_a_duel_of_a_round_that_is_not_released(places: dict[str, object]) -> None:
-    factories.moved(Duel.objects.filter(pk=places["duel"]), JobState.RUNNING)
+    factories.moved(Duel.objects.all(), JobState.RUNNING)
     topic = f"duels/{places['duel']}"
     assert look(topic) is not None
     Tournament.objects.update(results="HIDDEN", revealed_to_all=1)
