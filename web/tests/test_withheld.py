@@ -63,8 +63,8 @@ them."""
 TELL_NOTHING = ("register/", "withdraw/", "exchange/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/",
                 "registrations/", "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
-ORDERS = ("analyse/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
-"""How addresses end that take orders about a match alone."""
+ORDERS = ("analyse/", "acts/<slug:name>/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
+"""How addresses end that take orders alone."""
 SEEN_BY = {"PUBLIC": ("nobody", "erik", "alice", "olga"), "PARTICIPANTS": ("alice", "olga"), "HIDDEN": ("olga",)}
 """anna is alice's; erik takes no part; olga organises."""
 AT_THE_BORDER = {"PUBLIC": ("nobody",), "PARTICIPANTS": ("erik", "alice"), "HIDDEN": ("alice", "olga")}
