@@ -315,6 +315,26 @@ def test_a_group_that_is_over_says_who_goes_on_by_the_places_that_decided(
         assert table.count("qualifies") == table.count("last-through") == 1
 
 
+def test_equals_at_the_cut_play_on_and_the_group_says_so(client: Client, players: list[Submission]) -> None:
+    form = GroupsKnockOut(groups=2, advance=1)
+
+    def judge(one: int, other: int) -> int:
+        # The fourth and the fifth seed are the members of group A besides the first.
+        return 10 if {one, other} == {players[0].pk, players[3].pk} else better_seed(one, other)
+
+    running = organised(form, players[:6], until=lambda plan: plan.round == 4, judge=judge)
+    words = page(client, running)
+    assert "The groups are over. Equals play for the last places that qualify." in words
+    assert "Group A: extra duels" in words
+    assert ">qualifies<" not in client.get(f"/environments/tic-tac-toe/editions/{running.edition}/").content.decode()
+    assert "Meetings of round 4 of 4 Agents that share a rank at the cut of their group meet once more." in words
+    over = organised(form, players[:6], edition=2, judge=judge)
+    shown = client.get(f"/environments/tic-tac-toe/editions/{over.edition}/").content.decode()
+    extra = shown.partition('id="scroll-cut-group-A"')[2].partition("</table>")[0]
+    assert "qualifies" not in extra
+    assert "Still tied after all extensions: the better seed advances." in page(client, over)
+
+
 def test_a_level_meeting_and_a_withdrawal_are_explained(client: Client, players: list[Submission]) -> None:
     form = SingleElimination(extensions=1)
     tournament = organised(form, players[:4], judge=lambda one, other: 10, left={players[1].pk: 0})
@@ -339,7 +359,7 @@ def test_a_page_says_that_duels_may_end_early_and_by_which_bounds(
     assert "Matches per meeting 20" in page(client, whole)
     words = page(client, early)
     assert "between −35 and +35 normalised Elo (α = β = 5%)" in words
-    assert "Matches per meeting at most 20 After a tie at most 10 more matches, up to 5 times" in words
+    assert "Matches per meeting at most 20 After a tie at most 10 more matches, up to 3 times" in words
     assert "score per match" not in words
     assert "The table adds up the score per match of every meeting" in page(client, table)
     assert "Wins Scores per match" in page(client, table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from itertools import groupby
 
 
@@ -182,3 +183,8 @@ def _pair_cost(upper: SwissPlayer, lower: SwissPlayer, apart: int) -> tuple[int,
         differs * ((upper.floated == 1) + (lower.floated == -1)),
         apart**2,
     )
+
+
+def lot(seed: int, name: str) -> bytes:
+    """Return the lot of a participant: those with seeds by lot are seeded in the order of these."""
+    return sha256(f"{seed} {name}".encode()).digest()

@@ -110,7 +110,7 @@ def plan_of(tournament: Tournament) -> Plan:
 
 
 def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
-    """Begin a planned tournament with its participants, seeded by rating, and draw its first round.
+    """Begin a planned tournament with its participants in the order of their seeds, and draw its first round.
 
     Raises NotYet when it is not due, and Refused when it cannot be played.
     """
@@ -118,6 +118,7 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
         locked = tournament_lock(tournament)
         if locked.starts_at is not None and locked.starts_at > now:
             raise NotYet(f"{locked} begins on {locked.moment(locked.starts_at)}; change that, or wait.")
+        locked.seed = locked.seed or secrets.randbelow(2**31)
         submissions = seeded(locked)
         try:
             played = format_of(locked)
@@ -128,7 +129,7 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
             tournament=locked,
             submissions=submissions,
             settings=format_settings(played),
-            seed=locked.seed or secrets.randbelow(2**31),
+            seed=locked.seed,
             now=now,
         )
     tournament_step(locked, now=now)

@@ -59,6 +59,7 @@ from core.models.tournament import (
     Eligibility,
     Participant,
     Registration,
+    Seeding,
     Tournament,
     TournamentState,
 )
@@ -165,6 +166,7 @@ __all__ = [
     "Season",
     "SeedList",
     "SeedPurpose",
+    "Seeding",
     "SeenBy",
     "Sitting",
     "SittingMove",

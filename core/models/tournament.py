@@ -46,6 +46,14 @@ class Audience(models.TextChoices):
     HIDDEN = "HIDDEN", "organisers"
 
 
+class Seeding(models.TextChoices):
+    """How the participants are put in order before a tournament begins."""
+
+    RATING = "RATING", "rating"
+    BY_HAND = "BY_HAND", "organisers"
+    DRAWN = "DRAWN", "lot"
+
+
 class Tournament(Zoned):
     """Duels among participants; its edition counts from 1 per environment.
 
@@ -64,6 +72,13 @@ class Tournament(Zoned):
     )
     settings = models.JSONField(default=dict, blank=True, help_text="Settings of the format, as plain values.")
     seed = models.PositiveBigIntegerField(default=0, help_text="All seeds of its duels follow from it.")
+    seeded_by = models.CharField(
+        max_length=7,
+        choices=Seeding.choices,
+        default=Seeding.RATING,
+        db_default=Seeding.RATING,
+        help_text="How participants are put in order.",
+    )
     is_automatic = models.BooleanField(default=True, help_text="Created by the arena, not by an organiser.")
     is_rated = models.BooleanField(default=True, help_text="Whether its duels count for ratings.")
     has_openings = models.BooleanField(
@@ -75,6 +90,13 @@ class Tournament(Zoned):
         default=Audience.PUBLIC,
         help_text="Who sees results. They count for ratings as soon as everyone may see them.",
     )
+    revealed_to_all = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text="Everyone sees rounds up to this one while results are withheld.",
+    )
+    revealed_to_participants = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     course = models.ForeignKey(
         Course,
         on_delete=models.PROTECT,
@@ -200,6 +222,11 @@ class Tournament(Zoned):
         return self.registration_opens_at is not None
 
     @property
+    def draw_seed(self) -> int | None:
+        """The seed from which the seeds of its participants were drawn, published when it begins; else None."""
+        return self.seed if self.seeded_by == Seeding.DRAWN and self.started_at is not None else None
+
+    @property
     def counts_for_ratings(self) -> bool:
         """Return whether its duels count for ratings; ratings would reveal results that are withheld."""
         return self.is_rated and self.results == Audience.PUBLIC
@@ -210,6 +237,9 @@ class Registration(models.Model):
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="registrations")
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="registrations")
+    seed = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Its seed if organisers decide about the seeds."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

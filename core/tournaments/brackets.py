@@ -124,8 +124,13 @@ def bracket_get(tournament: Tournament) -> Drawn | None:
     )
 
 
-def standing_stamp(tournament: Tournament) -> str:
-    """A text that changes whenever the drawing of a tournament does, so that an unchanged page need not be rendered."""
+def standing_stamp(tournament: Tournament, rounds: int | None = None) -> str:
+    """A text that changes whenever the drawing of a tournament does, so that an unchanged page need not be rendered.
+
+    rounds: the last round that is drawn, if results of later ones are withheld: these change nothing.
+    """
+    if rounds is not None:
+        return f"{tournament.state} {tournament.results} {rounds}"
     duels = [(duel.id, duel.is_running, duel.matches_done) for duel in _open_duels(tournament).values()]
     version = Plan.objects.filter(tournament=tournament).values_list("version", flat=True).first()
     is_halted = tournament.paused_at is not None or not tournament.environment.is_active

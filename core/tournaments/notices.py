@@ -11,6 +11,7 @@ from django.db.models import Max, QuerySet
 from core.links import tournament_address
 from core.models import (
     CHOSEN,
+    Agent,
     Audience,
     EventKind,
     Notice,
@@ -28,6 +29,13 @@ from core.tournaments.newcomers import newcomers
 TOP = 10
 """Number of rows of a table that webhooks get."""
 WITHHELD = "Its results are not released yet."
+
+
+def place_found(tournament: Tournament, agents: Iterable[Agent]) -> None:
+    """Tell the owners of agents that waited that these have a place."""
+    title, address = f"A place in {tournament} has become free", tournament_address(tournament)
+    messages = [Message(agent.owner, title, f"{agent} waited for it and has it now.", address) for agent in agents]
+    notify_each(kind=NoticeKind.TOURNAMENT_OPEN, messages=messages)
 
 
 def tournament_started(tournament: Tournament) -> None:

@@ -14,11 +14,23 @@ from arena_kit.text import plain_line
 from core.courses.repeats import next_name, weeks_later
 from core.errors import Refused
 from core.jobs.messages import TOURNAMENT_TASK, task_request
-from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
+from core.models import (
+    Agent,
+    Audience,
+    Eligibility,
+    Environment,
+    LedgerChange,
+    Season,
+    Seeding,
+    Tournament,
+    TournamentState,
+    User,
+)
 from core.ratings.ledger import ledger_change
 from core.tournaments.inviting import invitations_set
 from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
+from core.tournaments.seeding import seeds_set
 from core.tournaments.selectors import next_edition
 
 WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
@@ -29,6 +41,7 @@ PLANNED_FIELDS = (
     "format",
     "settings",
     "seed",
+    "seeded_by",
     "is_rated",
     "has_openings",
     "results",
@@ -79,6 +92,8 @@ def plan_problems(tournament: Tournament, *, invited: Sequence[User], now: datet
         yield Refused("Name the teams that may take part.", field="teams")
     if tournament.eligibility == Eligibility.INVITED and not invited:
         yield Refused("Name the people who are invited.", field="invited")
+    if tournament.seeded_by == Seeding.BY_HAND and not tournament.has_registration:
+        yield Refused("Seeds by hand are given to registered agents: open a registration.", field="seeded_by")
 
 
 def _field_problems(tournament: Tournament, played: Format) -> Iterator[Refused]:
@@ -129,8 +144,13 @@ def tournament_plan(*, tournament: Tournament, invited: Sequence[User] = (), now
     return tournament
 
 
-def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: datetime) -> None:
-    """Save the changes of organisers to a planned tournament. Raises Refused, also when it is no longer planned."""
+def tournament_replan(
+    *, tournament: Tournament, invited: Sequence[User], seeds: Sequence[Agent] | None = None, now: datetime
+) -> None:
+    """Save the changes of organisers to a planned tournament. Raises Refused, also when it is no longer planned.
+
+    seeds: registered agents, the best seed first; None for the seeds that they have.
+    """
     _complete(tournament, now=now)
     plan_check(tournament, invited=invited, now=now)
     with transaction.atomic():
@@ -138,6 +158,8 @@ def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: d
         if not rows.update(**{name: getattr(tournament, name) for name in PLANNED_FIELDS}):
             raise Refused(GONE)
         invitations_set(tournament=tournament, people=invited)
+        if seeds is not None:
+            seeds_set(tournament=tournament, agents=seeds)
 
 
 def tournament_copy(*, tournament: Tournament, by: User, now: datetime) -> Tournament:
@@ -209,13 +231,16 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     task_request("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 
-def results_release(*, tournament: Tournament) -> None:
-    """Make the results public; in a rated tournament they count for ratings from then on. Raises Refused."""
+def results_release(*, tournament: Tournament, to: str = Audience.PUBLIC) -> None:
+    """Show all results to participants or to everyone. Raises Refused.
+
+    Those of a rated tournament count for ratings as soon as everyone sees them.
+    """
     with transaction.atomic():
         shown = _audience_locked(tournament)
-        if shown == Audience.PUBLIC:
+        if shown in (Audience.PUBLIC, to):
             raise Refused("Its results are public already.")
-        Tournament.objects.filter(pk=tournament.pk).update(results=Audience.PUBLIC)
+        Tournament.objects.filter(pk=tournament.pk).update(results=to)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)
         _released(tournament)

@@ -21,7 +21,8 @@ class OwnEntry:
     """An agent of the viewer.
 
     obstacle: why it cannot register, as a sentence; empty when it can. waits: it is registered, but there is no place.
-    is_pending: none of its versions may play yet, but one is being built or validated.
+    is_pending: none of its versions may play yet, but one is being built or validated. can_play: whether it may take
+    part, however many agents its owner has registered.
     """
 
     agent: Agent
@@ -29,6 +30,7 @@ class OwnEntry:
     obstacle: str
     waits: bool = False
     is_pending: bool = False
+    can_play: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +61,18 @@ class RegistrationCard:
 
     @property
     def waiting(self) -> frozenset[int]:
-        """Agents without a place, because one that had registered earlier was let back in."""
+        """Agents that wait, because others that registered earlier hold all places."""
         return _waiting(self.tournament, self.registrations)
 
     @property
     def places_left(self) -> int | None:
         most = self.tournament.max_participants
         return None if most is None else max(0, most - self.taken)
+
+    @property
+    def substitutes(self) -> tuple[Agent, ...]:
+        """Agents of the viewer that may take the place of a registered one."""
+        return tuple(entry.agent for entry in self.own if not entry.is_registered and entry.can_play)
 
     @property
     def is_own_left(self) -> bool:
@@ -196,9 +203,9 @@ HOLDS_PLACE = Q(agent__is_disabled=False, agent__owner__is_active=True)
 """The condition of `holds_place` for registrations in the database."""
 
 
-def is_full(tournament: Tournament) -> bool:
-    most = tournament.max_participants
-    return most is not None and tournament.registrations.filter(HOLDS_PLACE).count() >= most
+def waiting_list(tournament: Tournament) -> frozenset[int]:
+    """The agents that wait for a place of a tournament."""
+    return _waiting(tournament, list(registration_rows().filter(tournament=tournament)))
 
 
 def registration_card(tournament: Tournament, viewer: User | None, *, now: datetime) -> RegistrationCard:
@@ -214,13 +221,15 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
         playable, pending = playable_agents(tournament, agents), pending_agents(tournament, agents)
         waiting = _waiting(tournament, rows)
         full = "" if closed else owner_full(tournament, viewer)
+        obstacles = {agent.pk: agent_obstacle(tournament, agent, playable | pending) for agent in agents}
         own = tuple(
             OwnEntry(
                 agent,
                 agent.pk in registered,
-                agent_obstacle(tournament, agent, playable | pending) or ("" if agent.pk in registered else full),
+                obstacles[agent.pk] or ("" if agent.pk in registered else full),
                 agent.pk in waiting,
                 agent.pk in pending - playable,
+                not obstacles[agent.pk],
             )
             for agent in agents
         )

@@ -8,14 +8,14 @@ from django.db import transaction
 
 from core.errors import Refused
 from core.models import Agent, Eligibility, Environment, Registration, Tournament, TournamentState, User
-from core.tournaments.notices import registration_opened
+from core.tournaments.notices import place_found, registration_opened
 from core.tournaments.registration_selectors import (
     agent_obstacle,
     closed_because,
-    is_full,
     owner_full,
     owner_obstacle,
     unregistered_owners,
+    waiting_list,
 )
 
 
@@ -39,9 +39,12 @@ def registration_notify(*, environment: Environment, now: datetime) -> int:
 
 
 def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: datetime) -> Registration:
-    """Register an agent for its owner. Raises Refused, saying why it cannot take part."""
+    """Register an agent for its owner. Raises Refused, saying why it cannot take part.
+
+    Beyond the places of the tournament it waits for one that becomes free, in the order of registration.
+    """
     with transaction.atomic():
-        # The row is locked, so that no more agents register than there are places.
+        # The row is locked, so that no owner registers more agents than one may.
         locked = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
         if agent.owner_id != by.pk:
             raise Refused("Only the owner of an agent may register it.", field="agent", code="not_yours")
@@ -53,24 +56,41 @@ def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: 
             raise Refused(f"{agent} is registered already.", field="agent", code="registered")
         if obstacle := agent_obstacle(locked, agent):
             raise Refused(obstacle, field="agent", code="cannot_play")
-        if is_full(locked):
-            raise Refused(
-                f"All {locked.max_participants} places are taken. A place becomes free when an agent withdraws.",
-                code="full",
-            )
         if obstacle := owner_full(locked, by):
             raise Refused(obstacle, field="agent", code="too_many")
         return Registration.objects.create(tournament=locked, agent=agent)
 
 
 def registration_withdraw(*, tournament: Tournament, agent: Agent, by: User) -> None:
-    """Withdraw a registration before the tournament begins. Raises Refused."""
+    """Withdraw a registration before the tournament begins; the first that waits has its place. Raises Refused."""
     with transaction.atomic():
         locked = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
         if agent.owner_id != by.pk:
             raise Refused("Only the owner of an agent may withdraw it.", field="agent", code="not_yours")
         if locked.state != TournamentState.PLANNED:
             raise Refused("The tournament has begun, so the registration can no longer be withdrawn.", code="closed")
+        waited = waiting_list(locked)
         deleted, _ = locked.registrations.filter(agent=agent).delete()
         if not deleted:
+            raise Refused(f"{agent} is not registered.", field="agent", code="not_registered")
+        has_place = waited - waiting_list(locked) - {agent.pk}
+        place_found(locked, Agent.objects.filter(pk__in=has_place).select_related("owner"))
+
+
+def registration_exchange(*, tournament: Tournament, agent: Agent, other: Agent, by: User) -> None:
+    """Let another agent of the same owner take the place of a registered one before it begins. Raises Refused.
+
+    It has the place in the order of registration and the seed of the first. Also possible after registration closed.
+    """
+    with transaction.atomic():
+        locked = Tournament.objects.select_for_update(no_key=True).get(pk=tournament.pk)
+        if by.pk not in (agent.owner_id, other.owner_id) or agent.owner_id != other.owner_id:
+            raise Refused("Only the owner of both agents may exchange them.", field="agent", code="not_yours")
+        if locked.state != TournamentState.PLANNED:
+            raise Refused("The tournament has begun, so its participants stay as they are.", code="closed")
+        if locked.registrations.filter(agent=other).exists():
+            raise Refused(f"{other} is registered already.", field="agent", code="registered")
+        if obstacle := agent_obstacle(locked, other):
+            raise Refused(obstacle, field="agent", code="cannot_play")
+        if not locked.registrations.filter(agent=agent).update(agent=other):
             raise Refused(f"{agent} is not registered.", field="agent", code="not_registered")

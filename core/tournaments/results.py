@@ -22,15 +22,27 @@ class Withheld(NotStored):
     """The results exist, but this person may not see them yet."""
 
 
-def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
-    """Return whether a person sees tables, duels and replays. Queries only for results that participants may see."""
+def rounds_visible(tournament: Tournament, viewer: Viewer) -> int | None:
+    """Return the last round whose results a person sees, 0 for none; None for all results: tables, duels, replays.
+
+    Queries only for results that participants may see.
+    """
     if tournament.course_id is not None and hidden(Tournament.objects.filter(pk=tournament.pk), viewer).exists():
-        return False
+        return 0
     if tournament.results == Audience.PUBLIC or may(viewer, RESULTS, tournament.course_id):
-        return True
-    if tournament.results == Audience.HIDDEN or not isinstance(viewer, User):
-        return False
-    return tournament.participants.filter(submission__agent__owner=viewer).exists()
+        return None
+    to_all, to_participants = tournament.revealed_to_all, tournament.revealed_to_participants
+    is_more = tournament.results == Audience.PARTICIPANTS or to_participants > to_all
+    if not is_more or not isinstance(viewer, User):
+        return to_all
+    if not tournament.participants.filter(submission__agent__owner=viewer).exists():
+        return to_all
+    return None if tournament.results == Audience.PARTICIPANTS else to_participants
+
+
+def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
+    """Return whether a person sees all results of a tournament."""
+    return rounds_visible(tournament, viewer) is None
 
 
 def results_check(tournament: Tournament, viewer: Viewer) -> None:
@@ -41,12 +53,15 @@ def results_check(tournament: Tournament, viewer: Viewer) -> None:
 
 def duel_visible(duel: Duel, viewer: Viewer) -> bool:
     """Return whether a person sees the result of a duel; duels without a tournament are never withheld."""
-    return duel.tournament is None or results_visible(duel.tournament, viewer)
+    if duel.tournament is None:
+        return True
+    rounds = rounds_visible(duel.tournament, viewer)
+    return rounds is None or duel.round <= rounds
 
 
 def duel_check(duel: Duel, viewer: Viewer) -> None:
-    if duel.tournament is not None:
-        results_check(duel.tournament, viewer)
+    if duel.tournament is not None and not duel_visible(duel, viewer):
+        raise Withheld(withheld_because(duel.tournament))
 
 
 def withheld_because(tournament: Tournament) -> str:

@@ -148,7 +148,12 @@ def duels_strike(
 
     Return how many were struck; if any, the caller ends its transaction with the change of the ledger.
     """
-    count = 0
+    duels, count = list(duels), 0
+    # They are played again, and their new results are not revealed yet.
+    if number := min((duel.round for duel in duels), default=0):
+        for column in ("revealed_to_all", "revealed_to_participants"):
+            rows = Tournament.objects.filter(duels=duels[0], **{f"{column}__gte": number})
+            rows.update(**{column: number - 1})
     for duel in duels_cancel(duels=duels, code=code, reason=reason):
         if not duel.is_over:
             raise StaleJob(f"Duel {duel.pk} could be neither cancelled nor struck.")

@@ -187,7 +187,7 @@ def _environment(slug: str) -> _Around:
     )
     registered = Registration.objects.filter(
         tournament__environment=key, tournament__state=TournamentState.PLANNED
-    ).aggregate(count=Count("pk"), newest=Max("pk"))
+    ).aggregate(count=Count("pk"), newest=Max("pk"), agents=Sum("agent"))
     rest = {
         "names": FormerName.objects.filter(environment=key).aggregate(newest=Max("pk")),
         "acts": AuditEntry.objects.aggregate(newest=Max("pk")),

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from core.models import AuditEntry
 from core.people.acting import UNDONE, owner_told
-from core.people.audit_log import Changes, audit_record, operator_of, row_changes, row_values
+from core.people.audit_log import Changes, Operator, audit_record, operator_of, row_changes, row_values
 from web.organise.action import OrganiserAction, OrganiserAnswer, refused, said
 
 
@@ -24,15 +24,16 @@ def record(request: HttpRequest, action: str, row: Model, note: str = "", change
 
 def act(request: HttpRequest, action: OrganiserAction[Any], rows: Iterable[Model], answer: OrganiserAnswer) -> None:
     """Do an action on each row, and show on the next page what was done or why not."""
-    answers: dict[tuple[int, str], list[Model]] = {}
+    operator = operator_of(request, AuditEntry.Channel.SITE)
+    answers: dict[tuple[bool, str], list[Model]] = {}
     for row in rows:
-        answers.setdefault(_act(request, action, row, answer), []).append(row)
-    for (level, sentence), concerned in answers.items():
-        messages.add_message(request, level, said(concerned, sentence))
+        answers.setdefault(act_on(row, action, answer, operator), []).append(row)
+    for (is_done, sentence), concerned in answers.items():
+        messages.add_message(request, messages.SUCCESS if is_done else messages.ERROR, said(concerned, sentence))
 
 
-def _act(request: HttpRequest, action: OrganiserAction[Any], row: Model, answer: OrganiserAnswer) -> tuple[int, str]:
-    """Do an action on a row with its entry in the audit log; return the level and the sentence of its message."""
+def act_on(row: Model, action: OrganiserAction[Any], answer: OrganiserAnswer, operator: Operator) -> tuple[bool, str]:
+    """Do an action on a row with its entry in the audit log; return whether it was done, and a sentence."""
     before, reason = row_values(row), f" Reason: {answer.reason}" if answer.reason else ""
     # A deleted row loses its key, but the log names it.
     key = row.pk
@@ -42,11 +43,11 @@ def _act(request: HttpRequest, action: OrganiserAction[Any], row: Model, answer:
             sentence = action.do(row, answer)
             changes = row_changes(row, before)
             row.pk = key
-            record(request, action.name, row, sentence + reason, changes)
+            audit_record(operator=operator, action=action.name, row=row, note=sentence + reason, changes=changes)
             if action.is_told:
-                owner_told(by=request.user, row=row, sentence=sentence, reason=answer.reason)
+                owner_told(by=answer.user, row=row, sentence=sentence, reason=answer.reason)
     except UNDONE as error:
         sentence = refused(error)
-        record(request, action.name, row, sentence + reason)
-        return messages.ERROR, sentence
-    return messages.SUCCESS, sentence
+        audit_record(operator=operator, action=action.name, row=row, note=sentence + reason)
+        return False, sentence
+    return True, sentence

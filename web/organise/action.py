@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django import forms
 from django.db.models import Model
-from django.http import QueryDict
 
 from core.jobs.states import StaleJob
 from core.models import User
@@ -85,7 +84,7 @@ class QuestionForm(forms.Form):
     number = forms.IntegerField()
     reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
 
-    def __init__(self, question: OrganiserQuestion | None, data: QueryDict | None) -> None:
+    def __init__(self, question: OrganiserQuestion | None, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, label_suffix="")
         asked = question or OrganiserQuestion("", "", "")
         self.fields["number"] = forms.IntegerField(min_value=asked.least, max_value=asked.most)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import Q
+from django.db.models import F, Q
 
-from core.models import Audience, Course, Season, Tournament
+from core.models import Agent, Audience, Course, Season, Tournament
 from core.people.selectors import people_named
 from web.organise.format_forms import BOXES
 from web.organise.forms import Part, PartedForm, TimeInput, ZonedForm
@@ -19,6 +21,7 @@ TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "start
 PARTS: tuple[Part, ...] = (
     ("What", ("environment", "course", "name", "season", "about")),
     ("How it is played", ("format", *BOXES, "seed", "has_openings", "is_rated")),
+    ("Seeds", ("seeded_by", "seeds")),
     ("When", (*TIMES, "time_zone")),
     ("Who takes part", ("eligibility", "teams", "invited", "max_participants")),
     ("Who sees results", ("results",)),
@@ -31,6 +34,7 @@ LABELS = {
     "freezes_at": "Versions freeze",
     "starts_at": "Begins",
     "has_openings": "Openings",
+    "seeded_by": "Decided by",
     "is_rated": "Rated",
     "max_participants": "Places",
     "eligibility": "Open to",
@@ -66,6 +70,26 @@ class PeopleField(forms.CharField):
         return bool(super().has_changed(self.prepare_value(initial), data))
 
 
+class SeedsField(forms.CharField):
+    """Registered agents by name, one a line, the best seed first."""
+
+    widget = forms.Textarea(attrs={"rows": 6})
+    registered: Mapping[str, Agent] = MappingProxyType({})
+    """The agents by their names in small letters."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(agent.name for agent in value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        names = list(dict.fromkeys(line.strip().casefold() for line in super().clean(value).splitlines()))
+        if missing := [name for name in names if name and name not in self.registered]:
+            raise ValidationError(f"No such agent is registered: {missing[0]}.")
+        return [self.registered[name] for name in names if name]
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(super().has_changed(self.prepare_value(initial), (data or "").replace("\r\n", "\n")))
+
+
 class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds the scripts of both
     """Plan a tournament."""
 
@@ -74,17 +98,24 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
         required=False, label="Invited people", help_text="For “invited people”: user names or e-mails, one per line."
     )
 
+    seeds = SeedsField(
+        required=False,
+        label="Seeds by hand",
+        help_text="For “organisers”: registered agents, one per line, the best seed first. Others follow by rating.",
+    )
+
     class Meta:
         model = Tournament
         fields = ("environment", "course", "name", "season", "about", "format", "seed", "has_openings", "is_rated",
-                  *TIMES,
-                  "time_zone", "eligibility", "teams", "max_participants", "results")  # fmt: skip
+                  "seeded_by", *TIMES, "time_zone", "eligibility", "teams", "max_participants", "results")  # fmt: skip
         labels = LABELS
         help_texts = {
             "course": "Only its members take part. Only people who see the course see the tournament, but its rated "
             "duels count for the ratings of the environment.",
             "registration_opens_at": "Empty: no registration, every agent that may play takes part.",
             "registration_closes_at": "Empty: until it begins.",
+            "seeded_by": "By lot: drawn when it begins, from the seed that its page then shows. By organisers: open a "
+            "registration, then come back to this page.",
             "starts_at": "Empty: it begins when you press “Begin now”.",
             "max_participants": "Empty: no limit.",
         }
@@ -94,6 +125,7 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
         """of: the course to which the tournament belongs and whose roles plan it; None for the site's organisers."""
         super().__init__(*args, **kwargs)
         self.of = of
+        self.fields["seeded_by"].required = False
         environment, season, course = self.fields["environment"], self.fields["season"], self.fields["course"]
         assert isinstance(environment, forms.ModelChoiceField)
         assert isinstance(season, forms.ModelChoiceField)
@@ -108,10 +140,21 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
             self.fields["time_zone"].widget.attrs.pop("data-new", None)
             environment.queryset = environment.queryset.filter(Q(course=None) | Q(course=of))
             season.queryset = season.queryset.filter(Q(environment__course=of) | Q(pk=self.instance.season_id))
+        if not self.instance.has_registration or not self.instance.pk:
+            del self.fields["seeds"]
+        else:
+            rows = self.instance.registrations.select_related("agent").order_by(F("seed").asc(nulls_last=True), "pk")
+            seeds = self.fields["seeds"]
+            assert isinstance(seeds, SeedsField)
+            seeds.registered = {row.agent.name.casefold(): row.agent for row in rows}
+            self.initial["seeds"] = [row.agent for row in rows if row.seed is not None]
         if self.instance.pk:
             environment.disabled = True
             season.queryset = season.queryset.filter(environment=self.instance.environment_id)
             self.initial.setdefault("invited", list(self.instance.invited.order_by("username")))
+
+    def clean_seeded_by(self) -> str:
+        return str(self.cleaned_data["seeded_by"] or self.instance.seeded_by)
 
 
 class RelabelForm(PartedForm):

@@ -149,8 +149,11 @@ def _saved(request: HttpRequest, form: TournamentForm) -> bool:
     row, is_new = form.instance, form.instance.pk is None
     try:
         with transaction.atomic():
-            save = tournament_plan if is_new else tournament_replan
-            save(tournament=row, invited=form.cleaned_data["invited"], now=timezone.now())
+            invited, now = form.cleaned_data["invited"], timezone.now()
+            if is_new:
+                tournament_plan(tournament=row, invited=invited, now=now)
+            else:
+                tournament_replan(tournament=row, invited=invited, seeds=form.cleaned_data.get("seeds"), now=now)
             record(request, "add" if is_new else "change", row, changes=form_changes(form, ()))
     except Refused as refusal:
         form.refuse(refusal)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
+from web.api.routing import native
 from web.organise import action_views as actions
 from web.organise import agent_views as agents
+from web.organise import api
 from web.organise import audit_views as audits
 from web.organise import edit_views as edit
 from web.organise import environment_views as environments
@@ -57,4 +59,8 @@ pages = [
     path("organise/audit/", audits.audit, name="organise_audit"),
     path("organise/do/<slug:kind>/<int:row_id>/<slug:name>/", actions.action, name="organise_action"),
     path("organise/do/<slug:kind>/<slug:name>/", actions.action, name="organise_actions"),
+]
+
+routes = [
+    *native("tournaments/<int:pk>/acts/<slug:name>/", api.TournamentAct, "tournament_act"),
 ]

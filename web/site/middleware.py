@@ -43,13 +43,12 @@ FEATURES = (
     "microphone",
     "midi",
     "payment",
-    "screen-wake-lock",
     "serial",
     "usb",
     "xr-spatial-tracking",
 )
-OWN = ("publickey-credentials-create", "publickey-credentials-get")
-"""Features that the site's own pages use: passkeys."""
+OWN = ("publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock")
+"""Features that the site's own pages use: passkeys, and a screen that stays on in a hall."""
 HEADERS = {
     "Permissions-Policy": ", ".join([*(f"{name}=()" for name in FEATURES), *(f"{name}=(self)" for name in OWN)]),
     # Other sites must not embed our pictures, videos or files.

@@ -195,8 +195,11 @@ GET    /environments/{slug}/tournaments/                             200 200 200
 GET    /environments/{slug}/editions/{edition}/agents/{agent}/       200 200 200 200
 GET    /environments/{slug}/editions/{edition}/agents/{agent}/withdraw/ 405 405 405 405
 POST   /environments/{slug}/editions/{edition}/agents/{agent}/withdraw/ 302 302 403 403
+GET    /environments/{slug}/editions/{edition}/exchange/             405 405 405 405
+POST   /environments/{slug}/editions/{edition}/exchange/             302 404 404 404
 GET    /environments/{slug}/editions/{edition}/register/             405 405 405 405
 POST   /environments/{slug}/editions/{edition}/register/             302 404 404 404
+GET    /environments/{slug}/editions/{cup_edition}/screen/           200 200 200 200
 GET    /environments/{slug}/editions/{edition}/withdraw/             405 405 405 405
 POST   /environments/{slug}/editions/{edition}/withdraw/             302 404 404 404
 GET    /environments/{slug}/seasons/{season}/                        200 200 200 200
@@ -452,6 +455,9 @@ GET    /api/v1/submissions/{public_id}/                              200 200 200
 DELETE /api/v1/submissions/{public_id}/                              401 204 403 204
 GET    /api/v1/submissions/{public_id}/archive.zip                   403 200 403 200
 GET    /api/v1/tournaments/                                          200 200 200 200
+POST   /api/v1/tournaments/                                          401 415 415 415
+GET    /api/v1/tournaments/{cup}/acts/pause/                         405 405 405 405
+POST   /api/v1/tournaments/{cup}/acts/pause/                         401 403 403 415
 GET    /api/v1/tournaments/{tournament}/                             200 200 200 200
 GET    /api/v1/tournaments/{tournament}/participants/                200 200 200 200
 GET    /api/v1/tournaments/{tournament}/standing/                    404 404 404 404
@@ -460,6 +466,7 @@ GET    /api/v1/tournaments/{tournament}/registrations/               200 200 200
 POST   /api/v1/tournaments/{tournament}/registrations/               401 415 415 415
 GET    /api/v1/tournaments/{tournament}/registrations/{agent_id}/    405 405 405 405
 DELETE /api/v1/tournaments/{tournament}/registrations/{agent_id}/    401 400 403 403
+PATCH  /api/v1/tournaments/{tournament}/registrations/{agent_id}/    401 415 403 403
 GET    /api/v1/seasons/                                              200 200 200 200
 GET    /api/v1/seasons/{season}/                                     200 200 200 200
 GET    /api/v1/seasons/{season}/table/                               200 200 200 200

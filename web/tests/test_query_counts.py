@@ -24,12 +24,13 @@ MANY = 200
 """More than any page shows."""
 
 ONE_ROW = {
-    "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
+    "api": ("token", "environment", "agent", "native_submission", "tournament", "tournament_act", "duel",
+            "evaluation", "job", "results",
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "application_task", "dashboard_task",
             "course_marks", "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
-    "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_person_code", "course_code",
-            "organise_plan",
+    "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_person_code",
+            "course_code", "organise_plan",
              "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
             *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()
               for verb in (("add", "change") if editor.may_add else ("change",))),
@@ -121,6 +122,7 @@ NOT_READ = {
         "challenge_create",
         "token_revoke",
         "register",
+        "exchange",
         "withdraw",
         "docs",
         "doc",
@@ -178,6 +180,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "challenge": reverse("web:challenge", args=[rows.challenge.pk]),
         "edition": reverse("web:edition", args=[game, edition]),
         "edition of organisers": reverse("web:edition", args=[game, rows.cup.edition]),
+        "screen": reverse("web:screen", args=[game, rows.cup.edition]),
         "edition that is planned": reverse("web:edition", args=[game, rows.planned.edition]),
         "tournaments": reverse("web:tournaments", args=[game]),
         "season": reverse("web:season", args=[game, rows.season.pk]),

@@ -7,14 +7,16 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import resolve
 
-from core.models import Agent, Duel, Environment, Sitting, Tournament, TournamentState, User
+from core.models import Agent, Duel, Environment, JobState, Sitting, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.plans import plan_save
 from web.conftest import As
+from web.site.urls import EDITION
 from web.tests import drawn
 from web.tests.arena import staged
 from web.tests.test_access import routes
+from web.watching.topics import look
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 CLOSED = (
@@ -55,13 +57,14 @@ PUBLIC_ALONE = {
     "/api/v1/seasons/{season}/table/": "anna",
 }
 """Addresses that are the same for all, so they tell only what all visitors see."""
-FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/")
-"""Addresses that tell everyone what visitors may see: test_replay_files.py and test_calendar.py look at them."""
-TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
-                "registrations/<int:agent_id>/")  # fmt: skip
+FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/", EDITION + "screen/")
+"""Addresses that tell everyone what visitors may see: test_replay_files.py, test_calendar.py and test_screen.py look at
+them."""
+TELL_NOTHING = ("register/", "withdraw/", "exchange/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/",
+                "registrations/", "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
-ORDERS = ("analyse/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
-"""How addresses end that take orders about a match alone."""
+ORDERS = ("analyse/", "acts/<slug:name>/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
+"""How addresses end that take orders alone."""
 SEEN_BY = {"PUBLIC": ("nobody", "erik", "alice", "olga"), "PARTICIPANTS": ("alice", "olga"), "HIDDEN": ("olga",)}
 """anna is alice's; erik takes no part; olga organises."""
 AT_THE_BORDER = {"PUBLIC": ("nobody",), "PARTICIPANTS": ("erik", "alice"), "HIDDEN": ("alice", "olga")}
@@ -173,3 +176,39 @@ def test_a_players_own_log_is_held_back_from_its_owner_as_well(
     Tournament.objects.update(results="HIDDEN")
     assert answer(visit(cast.alice), address)[0] == 403
     assert answer(visit(cast.olga), address)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("column", "seen_by"),
+    [
+        ("revealed_to_all", ("nobody", "erik", "alice")),
+        pytest.param("revealed_to_participants", ("alice",), marks=pytest.mark.nightly),
+    ],
+)
+def test_a_revealed_round_shows_its_own_duels_and_nothing_that_lists_all(
+    places: dict[str, object], people: dict[str, User | None], visit: As, column: str, seen_by: tuple[str, ...]
+) -> None:
+    Tournament.objects.update(results="HIDDEN", **{column: 1})
+    wrong = []
+    for number in (1, 2):
+        Duel.objects.update(round=number)
+        for name in ("nobody", "erik", "alice"):
+            client, sees = visit(people[name]), name in seen_by
+            for address in CLOSED:
+                # What stood after the first round may be seen, however many rounds there are.
+                is_open = sees and (number == 1 if "{duel}" in address else "standing" in address)
+                if (status := answer(client, address.format(**places))[0]) != (200 if is_open else 403):
+                    wrong.append(f"{name}, round {number}: {address} gives {status}")
+            for address, told in (*SILENT.items(), *PUBLIC_ALONE.items()):
+                cache.clear()
+                if told in answer(client, address.format(**places))[1]:
+                    wrong.append(f"{name}, round {number}: {address} tells")
+    assert wrong == []
+
+
+def test_no_stream_follows_a_duel_of_a_round_that_is_not_released(places: dict[str, object]) -> None:
+    factories.moved(Duel.objects.all(), JobState.RUNNING)
+    topic = f"duels/{places['duel']}"
+    assert look(topic) is not None
+    Tournament.objects.update(results="HIDDEN", revealed_to_all=1)
+    assert look(topic) is None

@@ -11,7 +11,7 @@ from django_filters import rest_framework as filters
 from rest_framework import serializers
 
 from core.listing import participant_rows, rating_rows, tournament_rows
-from core.models import Audience, Participant, Rating, Tournament, TournamentState
+from core.models import Audience, Participant, Rating, Seeding, Tournament, TournamentState
 from core.tournaments.results import results_check
 from web.api.base import Listed, Shown, one
 from web.api.fields import Version
@@ -27,6 +27,10 @@ class TournamentAnswer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=TournamentState.choices)
     format = serializers.CharField(help_text="round-robin, chosen, ladder, swiss, ...")
     settings = serializers.DictField(help_text="Of the format; an edition of all pairs has none.")
+    seeded_by = serializers.ChoiceField(choices=Seeding.choices)
+    draw_seed = serializers.IntegerField(
+        allow_null=True, help_text="From which the seeds of its participants were drawn; null unless they were."
+    )
     is_automatic = serializers.BooleanField(help_text="Whether the arena made it itself.")
     has_openings = serializers.BooleanField(help_text="Whether matches begin with an opening where the rules have any.")
     is_rated = serializers.BooleanField(help_text="Whether it counts for ratings, once its results are public.")

@@ -9,15 +9,16 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from arena_kit.ranking.formats import FORMATS, Stage, StageKind
+from arena_kit.ranking.formats import FORMATS, Stage, StageKind, play_off
 from core.duels.stopping import tournament_test
+from core.editions.revealing import standing_get
 from core.models import Tournament, TournamentState
 from core.people.rights import acts_on, may
-from core.tournaments.brackets import Drawn, TableRow, bracket_get, standing_stamp
+from core.tournaments.brackets import Drawn, TableRow, standing_stamp
 from core.tournaments.calendar import (
     next_step,
 )
-from core.tournaments.results import results_visible
+from core.tournaments.results import rounds_visible
 from core.tournaments.selectors import tournament_progress
 from web.site.fragments import render_page
 from web.site.requests import page_number
@@ -31,7 +32,7 @@ from web.tournaments.bracket_parts import (
     swiss_rows,
     without_byes,
 )
-from web.tournaments.format_parts import round_count, settings_words, stopping_words
+from web.tournaments.format_parts import round_count, seeding_words, settings_words, stopping_words
 from web.tournaments.registration_views import shown_registration
 from web.tournaments.round_parts import is_all_at_once, running_words, shown_round
 
@@ -45,29 +46,42 @@ PODIUM, MOST_ON_PODIUM = 3, 8
 
 def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
     """The page of an organisers' tournament; for htmx, only the part that changes while it is played."""
-    stamp = standing_stamp(tournament)
+    rounds = rounds_visible(tournament, request.user)
+    stamp = standing_stamp(tournament, rounds)
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
         # The viewer has this version already.
         return HttpResponse(status=204)
-    is_withheld = not results_visible(tournament, request.user)
-    drawn = None if is_withheld else bracket_get(tournament)
+    drawn = standing_get(tournament, rounds)
+    state = _state(tournament, rounds)
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
         **_rules(tournament),
-        "is_running": tournament.state == TournamentState.RUNNING,
-        "is_over": tournament.state == TournamentState.FINISHED,
-        "is_planned": tournament.state == TournamentState.PLANNED,
-        "may_change": may(request.user, "core.change_tournament", tournament.course_id),
-        "may_act": acts_on(request.user, tournament.course_id),
-        "is_withheld": is_withheld,
+        **state,
+        **_rights(request, tournament),
         "stamp": stamp,
         "page_address": request.get_full_path(),
         "drawn": drawn,
         **_registered(request, tournament),
-        **(_drawing(request, tournament, drawn) if drawn else {}),
+        **(_drawing(request, tournament, drawn, is_over=state["is_over"]) if drawn else {}),
     }
     return render_page(request, "web/tournaments/tournament.html", context, FRAGMENTS)
+
+
+def _state(tournament: Tournament, rounds: int | None) -> dict[str, Any]:
+    """Return the state of a tournament. rounds: the last round whose results the viewer sees; None for all."""
+    return {
+        "is_running": tournament.state == TournamentState.RUNNING,
+        "is_over": rounds is None and tournament.state == TournamentState.FINISHED,
+        "is_planned": tournament.state == TournamentState.PLANNED,
+        "is_withheld": rounds == 0,
+        "revealed": rounds,
+    }
+
+
+def _rights(request: HttpRequest, tournament: Tournament) -> dict[str, bool]:
+    course = tournament.course_id
+    return {"may_change": may(request.user, "core.change_tournament", course), "may_act": acts_on(request.user, course)}
 
 
 def _rules(tournament: Tournament) -> dict[str, Any]:
@@ -76,6 +90,7 @@ def _rules(tournament: Tournament) -> dict[str, Any]:
     return {
         "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
         "settings_words": settings_words(tournament),
+        "seeding_words": seeding_words(tournament),
         "stopping": stopping_words(tournament, test),
     }
 
@@ -95,10 +110,9 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
     }
 
 
-def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
+def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn, *, is_over: bool) -> dict[str, Any]:
     lines = drawn.lines(drawn.outline.table)
     best = [line for line in lines if line.row.rank <= PODIUM and not line.participant.withdrawn_at]
-    is_over = tournament.state == TournamentState.FINISHED
     rounds = round_count(tournament, len(lines), last_round(drawn))
     return {
         "round_count": rounds,
@@ -108,7 +122,7 @@ def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict
         "podium": best[:MOST_ON_PODIUM] if is_over else [],
         "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
         **_stages(tournament, drawn),
-        **_table(request, tournament, drawn, lines),
+        **_table(request, drawn, lines, is_over=is_over),
         "shown": shown_round(drawn, request.GET.get("round", ""), rounds),
     }
 
@@ -118,9 +132,12 @@ def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
     grouped = [stage for stage in stages if stage.kind == StageKind.ALL_PLAY_ALL]
     sizes = [len(stage.table.rows) for stage in grouped if stage.table]
     brackets = [stage for stage in stages if stage.kind == StageKind.BRACKET and stage.rounds]
+    goes_on = _advance(tournament, grouped)
     return {
-        "crossed": [(stage, cross_table(drawn, stage)) for stage in grouped],
-        "goes_on": _advance(tournament, grouped),
+        "crossed": [
+            (stage, cross_table(drawn, stage), 0 if stage.key.startswith(play_off.KEY) else goes_on)
+            for stage in grouped
+        ],
         "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
         "has_table": _has_table(drawn, grouped),
         "brackets": [(stage, *without_byes(bracket_columns(drawn, stage))) for stage in brackets],
@@ -134,9 +151,8 @@ def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
     return int(tournament.settings.get("advance", 0))
 
 
-def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[TableRow]) -> dict[str, Any]:
+def _table(request: HttpRequest, drawn: Drawn, lines: Sequence[TableRow], *, is_over: bool) -> dict[str, Any]:
     """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
-    is_over = tournament.state == TournamentState.FINISHED
     page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))
     shown, columns, rounds = list(page.object_list), drawn.outline.table.columns, round_names(drawn)
     words = [

@@ -24,6 +24,9 @@ REACHED = "Reached round"
 """The column of a table that shows how far a participant has come."""
 
 
+GROUP_STAGE = "Group stage"
+
+
 class Join(StrEnum):
     """The direction of the line from a slot to the next column."""
 
@@ -254,7 +257,7 @@ def round_names(drawn: Drawn) -> dict[int, str]:
 
 def _reached(stage: Stage, count: int, number: int) -> str:
     if stage.kind is StageKind.ALL_PLAY_ALL:
-        return "Group stage"
+        return GROUP_STAGE
     return stage.name if stage.key == "final" else _round_name(stage, count, number).removesuffix("s")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arena_kit.ranking.formats import FORMATS, format_make, settings_of
 from arena_kit.ranking.sequential import SequentialTest
-from core.models import Tournament
+from core.models import Seeding, Tournament
 
 
 def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
@@ -23,6 +23,8 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
             words.append(("Groups", str(value)))
         elif name == "advance":
             words.append(("Qualify from each group", str(value)))
+        elif name == "cut_by_seed":
+            words.append(("A tie at the cut", "goes to the better seed" if value else "is played out"))
         elif name == "third_place":
             words.append(("Third place", "played for" if value else "shared"))
         elif name == "extensions":
@@ -31,6 +33,14 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
             more += ", once," if value == 1 else f", up to {value} times,"
             words.append(("After a tie", f"{more} then the better seed wins" if value else "the better seed wins"))
     return words
+
+
+def seeding_words(tournament: Tournament) -> str:
+    """Return how its participants are seeded; empty by rating, as always."""
+    if tournament.seeded_by == Seeding.DRAWN:
+        seed = tournament.draw_seed
+        return "drawn when it begins" if seed is None else f"drawn from {seed}"
+    return "by its organisers" if tournament.seeded_by == Seeding.BY_HAND else ""
 
 
 def stopping_words(tournament: Tournament, test: SequentialTest | None) -> str:

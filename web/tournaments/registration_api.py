@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from core.courses.sight import seen
 from core.listing import agent_rows, registration_rows, tournament_rows
 from core.models import Agent, Registration, User
-from core.tournaments.registrations import registration_create, registration_withdraw
+from core.tournaments.registrations import registration_create, registration_exchange, registration_withdraw
 from web.api.base import Acting, Listed, checked, one, refusals
 from web.api.fields import AgentName
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle
@@ -60,6 +60,16 @@ class RegistrationShown(Acting):
 
     tag = "tournaments"
     throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
+
+    @extend_schema(request=RegistrationRequest, responses={200: RegistrationAnswer, 403: NOT_YOURS})
+    def patch(self, request: Request, pk: int, agent_id: int) -> Response:
+        """Let another agent of yours take the place of this one; possible until the tournament begins."""
+        account = self.account(request)
+        tournament = one(tournament_rows(), pk=pk)
+        agent, other = _own(account, agent_id), _own(account, checked(RegistrationRequest, request)["agent"])
+        with refusals():
+            registration_exchange(tournament=tournament, agent=agent, other=other, by=account)
+        return Response(RegistrationAnswer(one(registration_rows(), tournament=tournament, agent=other)).data)
 
     @extend_schema(responses={204: None, 403: NOT_YOURS})
     def delete(self, request: Request, pk: int, agent_id: int) -> Response:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from core.models import Agent, Tournament, User
 from core.tournaments.registration_selectors import RegistrationCard, registration_card
-from core.tournaments.registrations import registration_create, registration_withdraw
+from core.tournaments.registrations import registration_create, registration_exchange, registration_withdraw
 from web.site.refusals import said
 from web.site.requests import whole_number
 
@@ -40,6 +40,17 @@ def withdraw(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
     return redirect("web:edition", slug, edition)
 
 
+@require_POST
+@login_required
+def exchange(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
+    """Let another agent of the person take the place of the one that the form names."""
+    tournament, agent, user = _asked(request, slug, edition)
+    other = _own(tournament, user, request.POST.get("other", ""))
+    change = partial(registration_exchange, tournament=tournament, agent=agent, other=other, by=user)
+    said(request, f"{other} plays instead of {agent}.", change)
+    return redirect("web:edition", slug, edition)
+
+
 def shown_registration(request: HttpRequest, tournament: Tournament) -> RegistrationCard:
     """Return the values for `web/tournaments/registration.html`, as `registration`."""
     viewer = request.user if isinstance(request.user, User) else None
@@ -50,6 +61,9 @@ def _asked(request: HttpRequest, slug: str, edition: int) -> tuple[Tournament, A
     """Return the tournament and the person's own agent; other people's are not found."""
     assert isinstance(request.user, User)
     tournament = get_object_or_404(Tournament, environment__slug=slug, edition=edition)
-    own = Agent.objects.filter(environment=tournament.environment_id, owner=request.user)
-    agent = get_object_or_404(own, pk=whole_number(request.POST.get("agent", "")) or 0)
-    return tournament, agent, request.user
+    return tournament, _own(tournament, request.user, request.POST.get("agent", "")), request.user
+
+
+def _own(tournament: Tournament, user: User, key: str) -> Agent:
+    own = Agent.objects.filter(environment=tournament.environment_id, owner=user)
+    return get_object_or_404(own, pk=whole_number(key) or 0)

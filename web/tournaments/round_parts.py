@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arena_kit.ranking.formats import Meeting, Stage, StageKind
+from arena_kit.ranking.formats import Meeting, Stage, StageKind, play_off
 from core.tournaments.brackets import Drawn
 from web.site.requests import whole_number
 from web.tournaments.bracket_parts import bracket_columns
@@ -31,6 +31,8 @@ def running_words(drawn: Drawn, count: int) -> str:
     """Return a sentence on what is played now. count: of the rounds that there will be."""
     if drawn.round is None:
         return "All rounds drawn so far have been played."
+    if any(meeting.is_open for stage in _grouped(drawn) if _is_cut(stage) for meeting in stage.meetings):
+        return "The groups are over. Equals play for the last places that qualify."
     if is_all_at_once(drawn):
         meetings = [meeting for stage in _grouped(drawn) for meeting in stage.meetings]
         decided = sum(not meeting.is_open for meeting in meetings)
@@ -75,10 +77,16 @@ def shown_round(drawn: Drawn, asked: str, count: int) -> ShownRound | None:
         max(rounds) if grouped else count,
         tuple(sorted(rounds)),
         tuple(rounds[chosen]),
-        f"In a round each agent plays at most one meeting. {ALL_AT_ONCE}"
+        "Agents that share a rank at the cut of their group meet once more."
+        if any(_is_cut(stage) for stage, _ in rounds[chosen])
+        else f"In a round each agent plays at most one meeting. {ALL_AT_ONCE}"
         if grouped
         else "In a round each agent plays at most one meeting. Each round is drawn from the results before it.",
     )
+
+
+def _is_cut(stage: Stage) -> bool:
+    return stage.key.startswith(play_off.KEY)
 
 
 def _grouped(drawn: Drawn) -> list[Stage]:

@@ -13,9 +13,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from arena_kit.ranking.formats import StageKind
+from core.editions.revealing import standing_get
 from core.models import Tournament
-from core.tournaments.brackets import bracket_get
-from core.tournaments.results import results_visible, withheld_because
+from core.tournaments.brackets import Drawn
+from core.tournaments.results import rounds_visible, withheld_because
 from web.api.base import one
 from web.api.fields import Version
 from web.site.requests import viewer_of
@@ -120,7 +121,14 @@ class StandingAnswer(serializers.Serializer[Any]):
     notes = serializers.ListField(
         child=serializers.CharField(), source="outline.notes", help_text="Sentences on the whole tournament."
     )
+    revealed = serializers.SerializerMethodField(
+        help_text="The last round whose results are told to you; null for all of them."
+    )
     struck = StruckAnswer(many=True, help_text="Duels taken out of the ledger; those still needed are played again.")
+
+    def get_revealed(self, drawn: Drawn) -> int | None:
+        rounds: int | None = self.context["rounds"]
+        return rounds
 
 
 class TournamentStanding(APIView):
@@ -131,9 +139,10 @@ class TournamentStanding(APIView):
     @extend_schema(responses=StandingAnswer)
     def get(self, request: Request, pk: int) -> Response:
         tournament = one(Tournament.objects.all(), pk=pk)
-        if not results_visible(tournament, viewer_of(request)):
+        rounds = rounds_visible(tournament, viewer_of(request))
+        if rounds == 0:
             raise PermissionDenied(withheld_because(tournament))
-        drawn = bracket_get(tournament)
+        drawn = standing_get(tournament, rounds)
         if drawn is None:
             sentence = (
                 "The tournament has not begun."
@@ -141,4 +150,4 @@ class TournamentStanding(APIView):
                 else "An edition has no rounds: see its participants."
             )
             raise Http404(sentence)
-        return Response(StandingAnswer(drawn, context={"drawn": drawn}).data)
+        return Response(StandingAnswer(drawn, context={"drawn": drawn, "rounds": rounds}).data)

@@ -6,7 +6,7 @@ from django.urls import path
 
 from web.api.routing import native
 from web.site.urls import EDITION
-from web.tournaments import api, registration_api, season_api, standing_api
+from web.tournaments import api, plan_api, registration_api, screen_views, season_api, standing_api
 from web.tournaments import calendar_views as calendar
 from web.tournaments import registration_views as registrations
 from web.tournaments import views as tournaments
@@ -16,13 +16,15 @@ pages = [
     path("environments/<slug:slug>/tournaments/", calendar.tournament_list, name="tournaments"),
     path(EDITION + "register/", registrations.register, name="register"),
     path(EDITION + "withdraw/", registrations.withdraw, name="withdraw"),
+    path(EDITION + "exchange/", registrations.exchange, name="exchange"),
+    path(EDITION + "screen/", screen_views.screen, name="screen"),
     path(EDITION + "agents/<str:name>/", tournaments.participant, name="participant"),
     path("environments/<slug:slug>/seasons/<int:season_id>/", calendar.season, name="season"),
     path(EDITION + "agents/<str:name>/withdraw/", tournaments.participant_withdraw, name="participant_withdraw"),
 ]
 
 routes = [
-    *native("tournaments/", api.TournamentList, "tournaments"),
+    *native("tournaments/", plan_api.TournamentsPlanned, "tournaments"),
     *native("tournaments/<int:pk>/", api.TournamentShown, "tournament"),
     *native("tournaments/<int:pk>/participants/", api.ParticipantList, "participants"),
     *native("tournaments/<int:pk>/standing/", standing_api.TournamentStanding, "standing"),

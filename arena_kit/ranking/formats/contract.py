@@ -80,7 +80,7 @@ class Format(ABC):
 
     @abstractmethod
     def meeting_count(self, count: int) -> int:
-        """How many meetings `count` participants have at most: no walkovers, no withdrawals."""
+        """How many meetings `count` participants have at most: no walkovers, no withdrawals, no ties at a cut."""
 
     @abstractmethod
     def depth(self, count: int) -> int:
@@ -136,8 +136,8 @@ class KnockOut(Format):
     goes through. That rule is known beforehand and stated in the table; there is no lot.
     """
 
-    extension_pairs: int = setting(5, "Pairs of matches in each extension of a tied knock-out meeting.", 1, MOST_PAIRS)
-    extensions: int = setting(5, "The most extensions of a tied knock-out meeting.", 0, 20)
+    extension_pairs: int = setting(5, "Pairs of matches in each extension of a tie.", 1, MOST_PAIRS)
+    extensions: int = setting(3, "The most extensions of a tie in a knock-out, and at the cut of a group.", 0, 20)
 
     def pairs_of(self, meeting: Meeting) -> int:
         return self.extension_pairs if meeting.count(DuelState.PLAYED) else self.pairs

@@ -8,11 +8,11 @@ from functools import cache, partial
 from string import ascii_uppercase
 from typing import ClassVar
 
-from arena_kit.ranking.formats import bracket
+from arena_kit.ranking.formats import bracket, play_off
 from arena_kit.ranking.formats.contract import KnockOut
 from arena_kit.ranking.formats.elimination import reached
 from arena_kit.ranking.formats.meetings import Records, settle_knock_out
-from arena_kit.ranking.formats.plan import History, Outline, Source, Stage, Table
+from arena_kit.ranking.formats.plan import History, Meeting, Outline, Source, Stage, Table
 from arena_kit.ranking.formats.ranking import rank_rows, said
 from arena_kit.ranking.formats.round_robin import all_play_all, check_meetings
 from arena_kit.ranking.formats.settings import (
@@ -29,9 +29,10 @@ from arena_kit.ranking.pairing import seed_order, snake
 class GroupsKnockOut(KnockOut):
     """Round robin in groups; the best `advance` of each go on into single elimination.
 
-    Seeds are dealt to the groups by a snake, so groups differ by at most one participant. Seeds break ties within a
-    group. In the bracket the winners of the groups are seeded first, then the seconds, and so on; participants of one
-    group meet as late as possible (with two of each group: in the final).
+    Seeds are dealt to the groups by a snake, so groups differ by at most one participant. A tie at the cut of a group
+    is played out, see `play_off`, unless `cut_by_seed`; seeds break all other ties within a group. In the bracket the
+    winners of the groups are seeded first, then the seconds, and so on; participants of one group meet as late as
+    possible (with two of each group: in the final).
 
     Withdrawing during the groups annuls a participant's meetings there, as in a round robin, and puts them last in the
     group. A group that has lost too many still sends `advance` participants, and the opponents of those who are gone
@@ -42,13 +43,18 @@ class GroupsKnockOut(KnockOut):
     name: ClassVar[str] = "Groups, then knock-out"
     rule: ClassVar[str] = (
         "All members of a group meet each other; the best of each group qualify for a knock-out bracket. In a group "
-        "ties are broken as in a round robin: by wins, by the total score, then by seed."
+        "ties are broken as in a round robin, by wins, then by the total score. Equals meet again for the last place "
+        "that qualifies; all other ties are broken by seed."
     )
 
     groups: int = setting(4, "How many groups play before the knock-out.", 2, len(ascii_uppercase))
     advance: int = setting(2, "How many members of each group qualify for the knock-out.", 1, 16)
     legs: int = legs_setting()
     third_place: bool = third_place_setting()
+    cut_by_seed: bool = setting(
+        default=False,
+        meaning="Whether seeds decide a tie for the last place of a group that qualifies, instead of extra duels.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,6 +84,9 @@ class GroupsKnockOut(KnockOut):
     def depth(self, count: int) -> int:
         return 1 + (self.groups * self.advance - 1).bit_length()
 
+    def pairs_of(self, meeting: Meeting) -> int:
+        return self.extension_pairs if meeting.key.startswith(play_off.KEY) else super().pairs_of(meeting)
+
     def _in_groups(self, count: int) -> int:
         sizes = [len(seeds) for seeds in snake(count, self.groups)]
         return sum(size * (size - 1) // 2 for size in sizes) * self.legs
@@ -104,8 +113,15 @@ class GroupsKnockOut(KnockOut):
             )
             for letter, group in zip(ascii_uppercase, members, strict=False)
         )
-        places = [_places(stage) for stage in stages]
         is_over = all(meeting.decision for stage in stages for meeting in stage.meetings)
+        if is_over:
+            most = 0 if self.cut_by_seed else self.extensions
+            cut = partial(play_off.cut, begins=last_round + 1, most=most, early=self.stops_early)
+            cuts = [cut(stage, self.advance, records, history) for stage in stages]
+            stages = (*(one.group for one in cuts), *(one.played for one in cuts if one.played is not None))
+            is_over = not any(one.is_open for one in cuts)
+        places = [_places(stage) for stage in stages[: self.groups]]
+        first_round = 1 + max(meeting.round for stage in stages for meeting in stage.meetings)
         seeding = qualifiers(self.groups, self.advance)
         through = [places[group][place] for group, place in seeding]
         participants: list[int | None] = list(through) if is_over else [None] * len(through)
@@ -115,7 +131,7 @@ class GroupsKnockOut(KnockOut):
             participants,
             records,
             partial(settle_knock_out, gone=history.gone, seeds=participants, extensions=self.extensions),
-            first_round=last_round + 1,
+            first_round=first_round,
             origins=[Source("place", f"{ascii_uppercase[group]}{place + 1}") for group, place in seeding],
         )
         keys, columns = reached(through, meetings, lives=1)

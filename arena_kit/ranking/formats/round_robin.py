@@ -97,10 +97,16 @@ def all_play_all(
             meeting = meeting.with_duels(records.of(number, *players))
             meetings.append(settle_all_play_all(meeting, annulled, gone))
         rounds.append(tuple(meetings))
-    return Stage(key, name, StageKind.ALL_PLAY_ALL, tuple(rounds), _table(participants, rounds, annulled, stops_early))
+    return Stage(
+        key,
+        name,
+        StageKind.ALL_PLAY_ALL,
+        tuple(rounds),
+        all_play_all_table(participants, rounds, annulled, stops_early),
+    )
 
 
-def _table(
+def all_play_all_table(
     participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], annulled: Container[int], stops_early: bool
 ) -> Table:
     """The table with points and ranks as in an edition, see `standings`; scores per match if duels may end early."""

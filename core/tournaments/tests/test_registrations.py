@@ -26,7 +26,12 @@ from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.registration_selectors import registration_card
-from core.tournaments.registrations import registration_create, registration_notify, registration_withdraw
+from core.tournaments.registrations import (
+    registration_create,
+    registration_exchange,
+    registration_notify,
+    registration_withdraw,
+)
 from core.tournaments.seeding import seeded
 
 pytestmark = pytest.mark.django_db
@@ -43,23 +48,56 @@ def why_not(cup: Tournament, agent: Agent, **at: Any) -> str:
     return str(refusal.value)
 
 
-def test_an_agent_is_registered_once_within_the_window_until_it_is_full(
+def test_an_agent_is_registered_once_within_the_window_and_waits_when_it_is_full(
     environment: Environment, players: list[Submission]
 ) -> None:
     anna, berta, clara = (player.agent for player in players)
+    Environment.objects.update(active_per_owner=3)
     cup = factories.planned(environment, max_participants=2)
     assert "Registration opens on" in why_not(cup, anna, hours=-2)
     assert "Registration closed on" in why_not(cup, anna, days=1)
     register(cup, anna)
     assert why_not(cup, anna) == "anna is registered already."
     register(cup, berta)
-    assert "All 2 places are taken" in why_not(cup, clara)
-    # Also after the window has closed, and then there is room again.
+    register(cup, clara)
+    card = registration_card(cup, clara.owner, now=timezone.now())
+    assert (card.waiting, card.taken, card.places_left) == (frozenset({clara.pk}), 2, 0)
+    assert [entry.count for entry in tournament_planned_list(environment, now=timezone.now())] == [2]
+    # Also after the window has closed, and then the first that waits has the place.
     registration_withdraw(tournament=cup, agent=anna, by=anna.owner)
+    assert not registration_card(cup, None, now=timezone.now()).waiting
+    told = Notice.objects.filter(title="A place in Tic-tac-toe: cup has become free")
+    assert [notice.user for notice in told] == [clara.owner]
     with pytest.raises(Refused, match="anna is not registered"):
         registration_withdraw(tournament=cup, agent=anna, by=anna.owner)
-    register(cup, clara)
     assert [row.agent for row in cup.registrations.all()] == [berta, clara]
+
+
+def test_another_agent_of_an_owner_takes_the_place_of_one(environment: Environment, people: Cast) -> None:
+    one, two = (factories.ready(factories.agent(people.alice, environment)).agent for _ in range(2))
+    new, theirs = factories.agent(people.alice, environment), factories.agent(people.bob, environment)
+    cup = factories.planned(environment, max_participants=2, seeded_by="BY_HAND")
+    register(cup, one)
+    register(cup, factories.ready(theirs).agent)
+    cup.registrations.update(seed=1)
+
+    def exchange(agent: Agent, other: Agent, by: Agent) -> str:
+        try:
+            registration_exchange(tournament=cup, agent=agent, other=other, by=by.owner)
+        except Refused as refusal:
+            return refusal.code
+        return ""
+
+    assert exchange(one, new, one) == "cannot_play"
+    assert exchange(one, theirs, one) == exchange(theirs, two, one) == exchange(one, two, theirs) == "not_yours"
+    assert exchange(two, one, one) == "registered"
+    # After registration has closed, and without losing place and seed.
+    Tournament.objects.filter(pk=cup.pk).update(registration_closes_at=timezone.now())
+    assert exchange(one, two, one) == ""
+    assert list(cup.registrations.values_list("agent", "seed")) == [(two.pk, 1), (theirs.pk, 1)]
+    assert exchange(one, new, one) == "cannot_play"
+    Tournament.objects.filter(pk=cup.pk).update(state=TournamentState.CANCELLED, ended_at=timezone.now())
+    assert exchange(two, one, one) == "closed"
 
 
 def test_owners_are_told_once_that_registration_is_open(environment: Environment, people: Cast) -> None:
@@ -90,7 +128,6 @@ def test_who_is_disabled_or_banned_holds_no_place(environment: Environment, peop
     cup = factories.planned(environment, max_participants=2)
     register(cup, anna)
     register(cup, berta)
-    assert "All 2 places are taken" in why_not(cup, clara)
     agent_disable(agent=anna, reason="It mines.")
     register(cup, clara)
     user_ban(user=people.bob, reason="They mine.")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 from django.utils import timezone
 
 from core.editions.disqualifying import participant_can_return, participant_disqualify, participant_readmit
 from core.editions.previews import Moved, disqualification_preview, rounds_void_preview
+from core.editions.revealing import can_reveal, round_next, round_reveal
 from core.errors import Refused
 from core.models import Audience, Participant, Season, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
@@ -52,6 +53,35 @@ def _call_off(tournament: Tournament, answer: OrganiserAnswer) -> str:
 def _release(tournament: Tournament, answer: OrganiserAnswer) -> str:
     results_release(tournament=tournament)
     return "now shows its results to all visitors."
+
+
+def _reveal_to(to: Audience) -> Callable[[Tournament, OrganiserAnswer], str]:
+    def reveal(tournament: Tournament, answer: OrganiserAnswer) -> str:
+        number = round_reveal(tournament=tournament, to=to)
+        seen_by = "everyone" if to == Audience.PUBLIC else "its participants"
+        return f"now shows round {number} to {seen_by}."
+
+    return reveal
+
+
+def _revealed(to: Audience) -> OrganiserAction[Tournament]:
+    """Return the action that reveals the next round to some people."""
+    is_all = to == Audience.PUBLIC
+    whom = "everyone" if is_all else "participants"
+    return OrganiserAction(
+        name="reveal" if is_all else "reveal_to_participants",
+        label=f"Reveal the next round to {whom}",
+        button="Reveal the next round" if is_all else "Reveal to participants",
+        do=_reveal_to(to),
+        question=OrganiserQuestion(
+            title=f"Reveal the next round to {whom}",
+            consequence="They can then see its duels and replays, and the table and the pairings that follow from it. "
+            "Later rounds stay withheld. The last round of a tournament that has ended releases all of its results.",
+            button="Reveal the round",
+            preview=lambda tournament: [f"Round {round_next(tournament, to)}"],
+        ),
+        fits=lambda tournament: can_reveal(tournament, to),
+    )
 
 
 def _cancel(tournament: Tournament, answer: OrganiserAnswer) -> str:
@@ -139,6 +169,7 @@ RELEASE = OrganiserAction(
     ),
     fits=lambda tournament: tournament.results != Audience.PUBLIC and tournament.state != TournamentState.PLANNED,
 )
+REVEAL, REVEAL_TO_PARTICIPANTS = _revealed(Audience.PUBLIC), _revealed(Audience.PARTICIPANTS)
 CANCEL = OrganiserAction(
     name="cancel",
     label="Cancel, with a reason",
@@ -248,7 +279,18 @@ PARTICIPANT_ACTIONS = (
         is_told=False,
     ),
 )
-TOURNAMENT_ACTIONS = (BEGIN, RELEASE, CALL_OFF, PAUSE, GO_ON, END_LADDER, VOID_ROUND, CANCEL)
+TOURNAMENT_ACTIONS = (
+    BEGIN,
+    REVEAL,
+    REVEAL_TO_PARTICIPANTS,
+    RELEASE,
+    CALL_OFF,
+    PAUSE,
+    GO_ON,
+    END_LADDER,
+    VOID_ROUND,
+    CANCEL,
+)
 DELETE_SEASON = OrganiserAction(
     name="delete",
     label="Delete",

@@ -15,6 +15,7 @@ from core.models import AuditEntry, Duel, Environment, JobState, Notice, NoticeK
 from core.notices.alarms import alarm_raise
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.seeding import seeded
 from web.conftest import As
 from web.organise.presets import PRESETS, preset_values
 from web.organise.tournament_forms import TournamentForm
@@ -61,6 +62,25 @@ def test_an_organiser_leaves_openings_out_and_the_page_says_so(environment: Envi
         assert row.has_openings == (row.name == "With")
         text = visit(None).get(reverse("web:edition", args=[environment.slug, row.edition])).content.decode()
         assert ("<dt>Openings</dt><dd>none</dd>" in text) == (row.name == "Without")
+
+
+def test_seeds_are_given_by_hand_once_agents_are_registered(environment: Environment, cast: Cast, visit: As) -> None:
+    olga = visit(cast.olga)
+    olga.post(PLAN, filled(environment, save="1", seeded_by="BY_HAND", registration_opens_at="2020-01-01T10:00"))
+    cup = Tournament.objects.get(name="Cup")
+    for name in ("one", "two", "three"):
+        player = factories.ready(factories.agent(cast.alice, environment, name=name))
+        cup.registrations.create(agent=player.agent)
+    address = reverse("web:organise_replan", args=[cup.pk])
+    again = filled(environment, save="1", seeded_by="BY_HAND", registration_opens_at="2020-01-01T10:00")
+    assert olga.post(address, again | {"seeds": "three\nzoe"}).status_code == 422
+    assert olga.post(address, again | {"seeds": "Three\r\n\r\none"}).status_code == 302
+    assert [row.agent.name for row in seeded(cup)] == ["three", "one", "two"]
+    assert "three\none</textarea>" in olga.get(address).content.decode()
+    entry = AuditEntry.objects.filter(action="change", object_id=str(cup.pk)).latest("pk")
+    assert "seeds" in entry.changes
+    page = visit(None).get(reverse("web:edition", args=[environment.slug, cup.edition])).content.decode()
+    assert "by its organisers" in page
 
 
 def test_a_tournament_that_has_begun_keeps_its_plan(stage: Stage, cast: Cast, visit: As) -> None:

@@ -87,9 +87,24 @@ def test_the_page_says_who_waits_for_a_place(cast: Cast, cup: Tournament, visit:
         Registration.objects.create(tournament=cup, agent=agent)
     Tournament.objects.update(max_participants=2)
     page = visit(cast.bob).get(PAGE)
-    assertContains(page, "This one plays if another place becomes free.", count=1)
+    assertContains(page, "This one plays if a place becomes free.", count=1)
     assertContains(page, "waiting for a place", count=1)
-    assertNotContains(visit(cast.alice).get(PAGE), "This one plays if another place becomes free.")
+    assertNotContains(visit(cast.alice).get(PAGE), "This one plays if a place becomes free.")
+
+
+def test_an_owner_exchanges_an_agent_on_the_page(cast: Cast, cup: Tournament, visit: As) -> None:
+    anna, berta = (factories.ready(factories.agent(cast.alice, cup.environment, n)).agent for n in ("anna", "berta"))
+    factories.agent(cast.alice, cup.environment, "not-ready")
+    row = Registration.objects.create(tournament=cup, agent=anna)
+    Tournament.objects.update(registration_closes_at=timezone.now() - timedelta(minutes=1))
+    alice = visit(cast.alice)
+    page = alice.get(PAGE)
+    assertContains(page, f'<option value="{berta.pk}">berta</option>', html=True)
+    assertContains(page, "<option", count=1)
+    answer = alice.post(f"{PAGE}exchange/", {"agent": anna.pk, "other": berta.pk}, follow=True)
+    assertContains(answer, "berta plays instead of anna.")
+    row.refresh_from_db()
+    assert row.agent == berta
 
 
 def test_programs_register_and_withdraw(cast: Cast, cup: Tournament) -> None:
@@ -107,6 +122,10 @@ def test_programs_register_and_withdraw(cast: Cast, cup: Tournament) -> None:
     assert send(factories.agent(cast.bob, cup.environment, "berta").pk)[0] == 403
     assert send(10**9)[0] == 404
     assert [row["agent"]["name"] for row in Client().get(address).json()["results"]] == ["anna"]
+    dora = factories.ready(factories.agent(cast.alice, cup.environment, "dora")).agent
+    for agent, other in ((anna, dora), (dora, anna)):
+        given = program.patch(f"{address}{agent.pk}/", {"agent": other.pk}, content_type="application/json")
+        assert (given.status_code, given.json()["agent"]["name"]) == (200, other.name)
     assert program.delete(f"{address}{anna.pk}/").status_code == 204
     assert program.delete(f"{address}{anna.pk}/").json() == {
         "agent": ["anna is not registered."],

@@ -1,0 +1,82 @@
+"""Reveals withheld results round by round, and shows a tournament as far as a person may see it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.db import transaction
+
+from arena_kit.ranking.formats import FORMATS
+from core.editions.progress import format_of, history_of, plan_of
+from core.errors import Refused
+from core.models import Audience, Tournament, TournamentState
+from core.tournaments.brackets import Drawn, bracket_get
+from core.tournaments.planning import results_release
+from core.tournaments.rounds import last_round, tournament_lock
+
+
+def can_reveal(tournament: Tournament, to: str) -> bool:
+    """Return whether rounds of a tournament can be withheld from these people and shown to them one by one."""
+    is_played = tournament.state in (TournamentState.RUNNING, TournamentState.FINISHED)
+    is_withheld = tournament.results not in (Audience.PUBLIC, to)
+    return is_played and is_withheld and not tournament.is_automatic and tournament.format in FORMATS
+
+
+def round_next(tournament: Tournament, to: str) -> int:
+    """The next round to reveal: what everyone sees, participants see too."""
+    seen = tournament.revealed_to_all
+    return 1 + (seen if to == Audience.PUBLIC else max(seen, tournament.revealed_to_participants))
+
+
+def round_reveal(*, tournament: Tournament, to: str) -> int:
+    """Show the results of the next round to participants or to everyone; return its number.
+
+    The last round of a tournament that has ended releases all of its results to them. Raises Refused, also for a round
+    in which a duel is still to be played.
+    """
+    with transaction.atomic():
+        locked = tournament_lock(tournament)
+        if not can_reveal(locked, to):
+            raise Refused("It has no rounds that are withheld from them.")
+        number, last = round_next(locked, to), last_round(locked)
+        # Planned anew, because a duel may have been struck a moment ago.
+        ahead = plan_of(locked).round
+        if number > last or (ahead is not None and number >= ahead):
+            raise Refused(f"Round {number} is not over yet.")
+        if number == last and locked.state == TournamentState.FINISHED:
+            results_release(tournament=locked, to=to)
+        else:
+            column = "revealed_to_all" if to == Audience.PUBLIC else "revealed_to_participants"
+            Tournament.objects.filter(pk=locked.pk).update(**{column: number})
+    tournament.refresh_from_db()
+    return number
+
+
+def standing_get(tournament: Tournament, rounds: int | None) -> Drawn | None:
+    """A tournament after a round, None for now; None where it shows nothing, or before its first round is planned.
+
+    rounds: the last round that may be seen, see `rounds_visible`.
+    """
+    if rounds is None:
+        return bracket_get(tournament)
+    return _drawn_after(tournament, rounds) if rounds else None
+
+
+def _drawn_after(tournament: Tournament, number: int) -> Drawn | None:
+    """A tournament as it stood after a round: nothing in it follows from what was played or who left later."""
+    whole = bracket_get(tournament)
+    if whole is None:
+        return None
+    history = history_of(tournament)
+    left = {who: after for who, after in history.left.items() if after <= number}
+    duels = tuple(duel for duel in history.duels if duel.round <= number)
+    for who, participant in whole.participants.items():
+        if who not in left:
+            participant.withdrawn_at, participant.disqualified_because = None, ""
+    return replace(
+        whole,
+        outline=format_of(tournament).plan(replace(history, duels=duels, left=left)),
+        round=None,
+        open_duels={},
+        struck=tuple(one for one in whole.struck if one.round <= number),
+    )

@@ -1,0 +1,66 @@
+"""The acts of organisers on tournaments over the API, with the rights and the services of the buttons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from core.courses.sight import seen
+from core.listing import tournament_rows
+from core.models import AuditEntry
+from core.people.audit_log import operator_of
+from core.people.rights import may
+from web.api.base import Acting, checked, one
+from web.organise.acting import act_on
+from web.organise.action import QuestionForm, said
+from web.organise.actions.tournaments import TOURNAMENT_ACTIONS
+from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle
+
+ACTS = {action.name: action for action in TOURNAMENT_ACTIONS}
+NO_RIGHT = OpenApiResponse(description="Your account does not have the right that this needs.")
+
+
+class ActRequest(serializers.Serializer[Any]):
+    """The answers to the question before an act."""
+
+    reason = serializers.CharField(max_length=200, required=False, help_text="For acts that ask for one.")
+    number = serializers.IntegerField(required=False, help_text="Of the round, for void_round.")
+
+
+class ActAnswer(serializers.Serializer[Any]):
+    detail = serializers.CharField(help_text="What was done, as a sentence.")
+
+
+class TournamentAct(Acting):
+    """An act of an organiser on a tournament, as its page has a button for it."""
+
+    tag = "tournaments"
+    throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
+
+    @extend_schema(
+        parameters=[OpenApiParameter("name", str, "path", enum=list(ACTS))],
+        request=ActRequest,
+        responses={200: ActAnswer, 403: NO_RIGHT},
+    )
+    def post(self, request: Request, pk: int, name: str) -> Response:
+        """Begin, call off, pause, cancel or release a tournament, reveal its next round, or void a round."""
+        account = self.account(request)
+        action = ACTS.get(name)
+        if action is None:
+            raise NotFound(f"There is no such act; take one of {', '.join(ACTS)}.")
+        row = one(seen(tournament_rows(), account), pk=pk)
+        if not may(account, action.permission(row), row.course_id):
+            raise PermissionDenied("Your account does not have the right that this needs.")
+        form = QuestionForm(action.question, checked(ActRequest, request))
+        if not form.is_valid():
+            raise ValidationError({name: [str(one) for one in found] for name, found in form.errors.items()})
+        operator = operator_of(request, AuditEntry.Channel.API, account)
+        is_done, sentence = act_on(row, action, form.answer(account), operator)
+        if not is_done:
+            raise ValidationError({"detail": said([row], sentence)})
+        return Response(ActAnswer({"detail": said([row], sentence)}).data)

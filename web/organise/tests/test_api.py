@@ -1,0 +1,82 @@
+"""Organisers plan and run tournaments over the API, with the rights and the refusals of the pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils import timezone
+
+from core.models import Audience, AuditEntry, Environment, Tournament, TournamentState, User
+from core.people.tokens import token_create
+from core.tests import factories
+from core.tests.factories import Cast
+
+pytestmark = pytest.mark.django_db
+PLANS = "/api/v1/tournaments/"
+
+
+class Program:
+    """A program with a person's token."""
+
+    def __init__(self, person: User) -> None:
+        _, token = token_create(owner=person, name="test", now=timezone.now(), days=1)
+        self.client = Client(headers={"Authorization": f"Bearer {token}"})
+
+    def send(self, address: str, **data: Any) -> tuple[int, Any]:
+        answer = self.client.post(address, data, content_type="application/json")
+        return answer.status_code, answer.json()
+
+    def act(self, cup: Tournament, name: str, **data: Any) -> tuple[int, Any]:
+        return self.send(f"{PLANS}{cup.pk}/acts/{name}/", **data)
+
+
+def test_a_program_plans_a_tournament_as_the_form_does(environment: Environment, cast: Cast) -> None:
+    olga = Program(cast.olga)
+    sent = {
+        "environment": environment.slug, "name": "Cup", "format": "groups-knock-out", "settings": {"groups": 2},
+        "seeded_by": "DRAWN", "results": "HIDDEN", "eligibility": "INVITED", "invited": ["bob", cast.alice.email],
+        "registration_opens_at": "2030-07-01T10:00:00+02:00", "starts_at": "2030-07-02T10:00:00+02:00",
+    }  # fmt: skip
+    status, told = olga.send(PLANS, **sent)
+    assert (status, told["starts_at"], told["settings"]) == (201, "2030-07-02T08:00:00Z", {"groups": 2})
+    cup = Tournament.objects.get(pk=told["id"])
+    assert (cup.state, cup.created_by, cup.is_automatic) == (TournamentState.PLANNED, cast.olga, False)
+    assert set(cup.invited.all()) == {cast.alice, cast.bob}
+    assert AuditEntry.objects.filter(action="add", object_id=str(cup.pk), channel="API").exists()
+    # The refusals of the form, at its fields.
+    assert olga.send(PLANS, **sent | {"settings": {"groups": 99}})[1].keys() == {"settings.groups"}
+    assert "before registration opens" in str(olga.send(PLANS, **sent | {"starts_at": "2030-06-30T10:00:00Z"})[1])
+    assert olga.send(PLANS, **sent | {"invited": ["zoe"]})[1].keys() == {"invited"}
+    assert olga.send(PLANS, **sent | {"environment": "chess"})[0] == 404
+    assert Program(cast.bob).send(PLANS, **sent)[0] == 403
+    assert Client().post(PLANS, sent, content_type="application/json").status_code == 401
+    assert Tournament.objects.filter(is_automatic=False).count() == 1
+
+
+def test_a_program_acts_as_the_buttons_do(environment: Environment, cast: Cast) -> None:
+    olga, cup = Program(cast.olga), factories.planned(environment)
+    assert olga.act(cup, "begin_now")[0] == 400
+    assert olga.act(cup, "call_off") == (400, {"reason": ["This field is required."]})
+    assert Program(cast.bob).act(cup, "call_off", reason="Mine.")[0] == 403
+    status, told = olga.act(cup, "call_off", reason="The hall is closed.")
+    assert (status, told) == (200, {"detail": "Tic-tac-toe: cup is called off."})
+    cup.refresh_from_db()
+    assert (cup.state, cup.cancel_reason) == (TournamentState.CANCELLED, "The hall is closed.")
+    entry = AuditEntry.objects.get(action="call_off", channel="API", note__startswith="is called off")
+    assert (entry.operator, entry.object_id) == ("olga", str(cup.pk))
+    assert olga.act(cup, "explode")[0] == 404
+
+
+def test_an_act_needs_the_right_of_its_button(environment: Environment, cast: Cast) -> None:
+    edition = Tournament.objects.create(environment=environment, edition=7, results=Audience.HIDDEN)
+    helper = factories.user("helper", is_staff=True)
+    helper.user_permissions.set(Permission.objects.filter(codename="change_tournament"))
+    program = Program(helper)
+    assert program.act(edition, "void_round", number=1, reason="Why not.")[0] == 403
+    assert program.act(edition, "release")[0] == 200
+    assert program.act(edition, "release")[0] == 400
+    edition.refresh_from_db()
+    assert edition.results == Audience.PUBLIC

@@ -1,0 +1,93 @@
+"""The page for a hall shows what everyone may see, whoever has opened it, and changes by itself."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from core.editions.progress import tournament_begin, tournament_step
+from core.editions.revealing import round_reveal
+from core.editions.screen import screen_get
+from core.models import Audience, Environment, JobState, Tournament
+from core.tests import factories
+from core.tests.factories import Cast
+from web.conftest import As
+from web.tests import played
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cup(cast: Cast, environment: Environment) -> Tournament:
+    """A cup of four whose first round is played."""
+    agents = [factories.ready(factories.agent(cast.alice, environment, f"seed-{n}")).agent for n in range(1, 5)]
+    planned = factories.planned(environment, format="single-elimination", settings={"pairs": 1}, starts_at=None)
+    for agent in agents:
+        planned.registrations.create(agent=agent)
+    begun = tournament_begin(planned, now=timezone.now())
+    play_round(begun)
+    return begun
+
+
+def play_round(cup: Tournament) -> None:
+    for duel in cup.duels.filter(state=JobState.QUEUED).order_by("number"):
+        played.play(duel, **{f"faults_of_{2 if duel.player_1_id < duel.player_2_id else 1}": {1, 2}})
+    tournament_step(cup, now=timezone.now())
+
+
+def address(cup: Tournament) -> str:
+    return f"/environments/{cup.environment.slug}/editions/{cup.edition}/screen/"
+
+
+def test_an_organisers_screen_shows_no_more_than_that_of_a_stranger(cup: Tournament, cast: Cast, visit: As) -> None:
+    Tournament.objects.update(results=Audience.HIDDEN)
+    for told in (False, True):
+        pages = [visit(one).get(address(cup)).content.decode() for one in (cast.olga, None)]
+        assert pages[0] == pages[1]
+        assert ("seed-1" in pages[0]) is told
+        assert "frames.json" not in pages[0] or told
+        cup.refresh_from_db()
+        if not told:
+            round_reveal(tournament=cup, to=Audience.PUBLIC)
+    assert "Next: Final" in pages[0]
+    # What only participants see is for no hall.
+    play_round(cup)
+    cup.refresh_from_db()
+    round_reveal(tournament=cup, to=Audience.PARTICIPANTS)
+    assert visit(cast.alice).get(address(cup)).content.decode() == pages[0]
+
+
+def test_a_scene_that_has_not_changed_is_not_sent_again(cup: Tournament) -> None:
+    client, page = Client(), Client().get(address(cup))
+    stamp, scene = page.context["stamp"], page.context["shown"].name
+    seen = {"HX-Target": "screen", "X-Seen": stamp, "X-Scene": scene}
+    assert client.get(address(cup), headers=seen).status_code == 204
+    duel = cup.duels.get(round=2)
+    factories.moved(cup.duels.filter(pk=duel.pk), JobState.RUNNING, started_at=timezone.now())
+    part = client.get(address(cup), headers=seen)
+    assert "0 of 2" in part.content.decode()
+    assert "<html" not in part.content.decode()
+    # A duel that runs long enough to be followed is another scene.
+    cup.duels.filter(pk=duel.pk).update(started_at=timezone.now() - timedelta(minutes=1))
+    assert screen_get(cup, now=timezone.now()).live == duel
+    assert client.get(address(cup), headers=seen).headers["HX-Refresh"] == "true"
+    assert 'id="live-board"' in client.get(address(cup)).content.decode()
+
+
+def test_the_last_scene_is_the_podium_with_the_final_as_a_film(cup: Tournament) -> None:
+    play_round(cup)
+    shown = screen_get(Tournament.objects.get(pk=cup.pk), now=timezone.now())
+    assert [row.participant.submission.agent.name for row in shown.podium[:2]] == ["seed-1", "seed-2"]
+    final = cup.duels.get(round=2)
+    assert [(film.duel, film.number) for film in shown.films] == [(final, 1), (final, 2)]
+    assert Client().get(address(cup)).content.decode().count("frames.json") == 2
+
+
+def test_planned_tournaments_have_a_countdown_and_editions_no_screen(environment: Environment) -> None:
+    planned = factories.planned(environment)
+    assert "Registration closes" in Client().get(address(planned)).content.decode()
+    edition = Tournament.objects.create(environment=environment, edition=9)
+    assert Client().get(address(edition)).status_code == 404
