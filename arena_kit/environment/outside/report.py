@@ -1,0 +1,156 @@
+"""The report on a folder from outside: lines of a verdict, and a random match to look at.
+
+A process that runs the folder's code writes it (`report_program`), so all of it is text from outside: it says what the
+code did here, and proves nothing about code that means harm.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arena_kit.environment.outside.limited import Limited
+from arena_kit.text import plain_text
+
+PROGRAM = "arena_kit.environment.outside.report_program"
+SECONDS = 60.0
+"""Limit on one run of the program, which names the line where it was at its end."""
+KILL_SECONDS = 75
+"""Limit after which whoever runs the program ends it."""
+HASH_SEEDS = ("0", "1")
+"""The program runs once with each: what depends on the order of a set differs between them."""
+GOOD, LOOK, BAD = "good", "look", "bad"
+MOST_LINES, MOST_SHOWN = 40, 30
+MOST_CHARACTERS = 4 << 20
+"""The most that is read of one run."""
+PICTURE_CHARACTERS, TEXT_CHARACTERS, SENTENCE_CHARACTERS = 100_000, 4_000, 600
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the verdict. about: what was tried. mark: GOOD, LOOK (an organiser should look at it) or BAD."""
+
+    about: str
+    mark: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A state of the match: its text and its picture, which is empty where none was drawn."""
+
+    text: str
+    picture: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a folder: the lines in order, and states of a random match."""
+
+    lines: tuple[Line, ...]
+    shown: tuple[Shown, ...] = ()
+
+    @property
+    def trouble(self) -> str:
+        """The first sentence that keeps the folder from being played; "" if it can be."""
+        return next((f"{line.about}: {line.sentence}" for line in self.lines if line.mark == BAD), "")
+
+    def to_json(self) -> str:
+        """Return the text that `report_from` reads."""
+        lines = [[line.about, line.mark, line.sentence] for line in self.lines]
+        return json.dumps({"lines": lines, "shown": [[one.text, one.picture] for one in self.shown]})
+
+
+def report_from(text: str) -> Report:
+    """Return a report that `to_json` wrote. Raises ValueError."""
+    try:
+        data = json.loads(text)
+        return Report(tuple(map(_line, data["lines"])), tuple(map(_shown, data["shown"])))
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"This is no report: {error!r}") from None
+
+
+def report_read(outputs: Sequence[str], ended: str) -> Report:
+    """Return the report of what the runs of the program wrote, each with another seed of hashes.
+
+    ended: how the first run ended, in words, for one that did not get to its end.
+    """
+    lines, shown, digests, is_whole = _read(outputs[0])
+    if not is_whole:
+        lines.append(Line("End", BAD, ended))
+    elif digests and all(line.mark != BAD for line in lines):
+        others = [_read(output)[2] for output in outputs[1:]]
+        is_same = all(other == digests for other in others)
+        again = (
+            Line("Same again", GOOD, "The same seeds and actions gave the same match in another process.")
+            if is_same
+            else Line(
+                "Same again",
+                BAD,
+                "The same seeds and actions gave another match in another process. Draw by chance from the seed alone, "
+                "and do not rely on the order of a set.",
+            )
+        )
+        lines.append(again)
+    return Report(tuple(lines[:MOST_LINES]), tuple(shown[:MOST_SHOWN]))
+
+
+def report_here(folder: Path) -> Report:
+    """Report on a folder in limited processes of this machine: for folders of one's own. Raises OSError."""
+    runs = [_run_here(str(folder.absolute()), seed) for seed in HASH_SEEDS]
+    return report_read([output for output, _ in runs], runs[0][1])
+
+
+def _run_here(folder: str, seed: str) -> tuple[str, str]:
+    process, data = Limited(PROGRAM, folder, hash_seed=seed), b""
+    try:
+        while b'"end"' not in data[-64:] and len(data) < MOST_CHARACTERS:
+            piece, is_late = process.read_line(KILL_SECONDS, MOST_CHARACTERS)
+            data += piece
+            if not piece or is_late:
+                break
+    finally:
+        process.kill()
+    return data.decode("utf-8", "replace"), ended_with(process.status or 0)
+
+
+def ended_with(status: int) -> str:
+    """Return how a run ended before its report was whole. status: its exit status, below 0 a signal."""
+    how = f"the signal {-status}" if status < 0 else f"the exit status {status}"
+    return f"The code ended the process that tried it, with {how}, or took too long or too much memory."
+
+
+def _read(output: str) -> tuple[list[Line], list[Shown], list[str], bool]:
+    """Return the lines, the states and the digests in an output, and whether it is whole; what does not fit is lost."""
+    lines: list[Line] = []
+    shown: list[Shown] = []
+    digests: list[str] = []
+    for text in output[:MOST_CHARACTERS].splitlines():
+        try:
+            match json.loads(text):
+                case {"line": value}:
+                    lines.append(_line(value))
+                case {"shown": value}:
+                    shown.append(_shown(value))
+                case {"digest": str(value)}:
+                    digests.append(value[:64])
+                case {"end": True}:
+                    return lines, shown, digests, bool(lines)
+        except (ValueError, TypeError, RecursionError):
+            continue
+    return lines, shown, digests, False
+
+
+def _line(value: Any) -> Line:
+    about, mark, sentence = value
+    if mark not in (GOOD, LOOK, BAD):
+        raise ValueError(f"{mark!r} is no mark.")
+    return Line(plain_text(str(about))[:40], mark, plain_text(str(sentence))[:SENTENCE_CHARACTERS])
+
+
+def _shown(value: Any) -> Shown:
+    text, picture = value
+    return Shown(plain_text(str(text))[:TEXT_CHARACTERS], plain_text(str(picture))[:PICTURE_CHARACTERS])
