@@ -7,7 +7,7 @@ code did here, and proves nothing about code that means harm.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,22 @@ from arena_kit.environment.outside.limited import Limited
 from arena_kit.text import plain_text
 
 PROGRAM = "arena_kit.environment.outside.report_program"
-SECONDS = 60.0
+SECONDS = 30.0
 """Limit on one run of the program, which names the line where it was at its end."""
-KILL_SECONDS = 75
+KILL_SECONDS = 40
 """Limit after which whoever runs the program ends it."""
-HASH_SEEDS = ("0", "1")
+HASH_SEEDS = ("0", "1", "2")
 """The program runs once with each: what depends on the order of a set differs between them."""
+FILES, RULES, MATCH, PICTURES, SPEED, REACH = "Files", "Rules", "Match", "Pictures", "Speed", "Reach"
+STEPS = (FILES, RULES, MATCH, PICTURES, SPEED)
+"""What the lines of a whole report without trouble are about, before those about REACH."""
+KILLED = (137, 124, -9)
 GOOD, LOOK, BAD = "good", "look", "bad"
 MOST_LINES, MOST_SHOWN = 40, 30
+DIFFERS = (
+    "The same seeds and actions gave other matches in another process. Draw by chance from the seed alone, and do not "
+    "rely on the order of a set."
+)
 MOST_CHARACTERS = 4 << 20
 """The most that is read of one run."""
 PICTURE_CHARACTERS, TEXT_CHARACTERS, SENTENCE_CHARACTERS = 100_000, 4_000, 600
@@ -73,54 +81,49 @@ def report_from(text: str) -> Report:
         raise ValueError(f"This is no report: {error!r}") from None
 
 
-def report_read(outputs: Sequence[str], ended: str) -> Report:
-    """Return the report of what the runs of the program wrote, each with another seed of hashes.
+def report_made(run: Callable[[str], tuple[str, int]]) -> Report:
+    """Return the report of runs of the program, a further one only after one without trouble.
 
-    ended: how the first run ended, in words, for one that did not get to its end.
+    run: runs the program with a seed of hashes; returns what it wrote, and its exit status, below 0 a signal.
     """
-    lines, shown, digests, is_whole = _read(outputs[0])
+    output, status = run(HASH_SEEDS[0])
+    lines, shown, digests, is_whole = _read(output)
     if not is_whole:
-        lines.append(Line("End", BAD, ended))
-    elif digests and all(line.mark != BAD for line in lines):
-        others = [_read(output)[2] for output in outputs[1:]]
-        is_same = all(other == digests for other in others)
-        again = (
-            Line("Same again", GOOD, "The same seeds and actions gave the same match in another process.")
-            if is_same
-            else Line(
-                "Same again",
-                BAD,
-                "The same seeds and actions gave another match in another process. Draw by chance from the seed alone, "
-                "and do not rely on the order of a set.",
-            )
-        )
-        lines.append(again)
+        lines.append(Line("End", BAD, _ended(status)))
+    elif not Report(tuple(lines)).trouble:
+        if tuple(line.about for line in lines if line.about != REACH) != STEPS or not digests:
+            lines.append(Line("End", BAD, "The report is not whole."))
+        elif all(_read(run(seed)[0])[2] == digests for seed in HASH_SEEDS[1:]):
+            lines.append(Line("Same again", GOOD, "Other processes played the same matches from the same seeds."))
+        else:
+            lines.append(Line("Same again", BAD, DIFFERS))
     return Report(tuple(lines[:MOST_LINES]), tuple(shown[:MOST_SHOWN]))
 
 
 def report_here(folder: Path) -> Report:
     """Report on a folder in limited processes of this machine: for folders of one's own. Raises OSError."""
-    runs = [_run_here(str(folder.absolute()), seed) for seed in HASH_SEEDS]
-    return report_read([output for output, _ in runs], runs[0][1])
+
+    def run(hash_seed: str) -> tuple[str, int]:
+        process, data = Limited(PROGRAM, str(folder.absolute()), hash_seed=hash_seed), b""
+        try:
+            while b'"end"' not in data[-64:] and len(data) < MOST_CHARACTERS:
+                piece, is_late = process.read_line(KILL_SECONDS, MOST_CHARACTERS)
+                data += piece
+                if not piece or is_late:
+                    break
+        finally:
+            process.kill()
+        return data.decode("utf-8", "replace"), process.status or 0
+
+    return report_made(run)
 
 
-def _run_here(folder: str, seed: str) -> tuple[str, str]:
-    process, data = Limited(PROGRAM, folder, hash_seed=seed), b""
-    try:
-        while b'"end"' not in data[-64:] and len(data) < MOST_CHARACTERS:
-            piece, is_late = process.read_line(KILL_SECONDS, MOST_CHARACTERS)
-            data += piece
-            if not piece or is_late:
-                break
-    finally:
-        process.kill()
-    return data.decode("utf-8", "replace"), ended_with(process.status or 0)
-
-
-def ended_with(status: int) -> str:
-    """Return how a run ended before its report was whole. status: its exit status, below 0 a signal."""
+def _ended(status: int) -> str:
+    """Return how a run ended before its report was whole."""
+    if status in KILLED:
+        return f"The code was ended: it takes more than {SECONDS:g} s, or too much memory."
     how = f"the signal {-status}" if status < 0 else f"the exit status {status}"
-    return f"The code ended the process that tried it, with {how}, or took too long or too much memory."
+    return f"The code ended the process that tried it, with {how}, or wrote too much."
 
 
 def _read(output: str) -> tuple[list[Line], list[Shown], list[str], bool]:

@@ -15,9 +15,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from arena_kit.environment.outside.limited import confine, wire_of
-from arena_kit.environment.outside.report import BAD, GOOD, LOOK, MOST_SHOWN, PICTURE_CHARACTERS, SECONDS
+from arena_kit.environment.outside.report import (
+    BAD,
+    GOOD,
+    LOOK,
+    MOST_SHOWN,
+    PICTURE_CHARACTERS,
+    REACH,
+    SECONDS,
+    STEPS,
+)
 from arena_kit.environment.outside.sentences import sentence_of
-from arena_kit.environment.outside.trial_program import TooLong, limit_time
+from arena_kit.environment.outside.trial_program import limit_time
 from arena_kit.environment.outside.watching import Watch
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.machine.processes import alarm
@@ -46,13 +55,12 @@ class Reporter:
     def run(self) -> None:
         """Try the folder until something is wrong with it."""
         watch = Watch(self._folder)
-        steps = (("Files", self.files), ("Rules", self.rules), ("Match", self.match), ("Pictures", self.pictures),
-                 ("Speed", self.speed))  # fmt: skip
-        all_good = all(self._step(about, try_it) for about, try_it in steps)
+        tries = (self.files, self.rules, self.match, self.pictures, self.speed)
+        all_good = all(self._step(about, try_it) for about, try_it in zip(STEPS, tries, strict=True))
         for mark, sentence in watch.found():
-            self._line("Reach", mark, sentence)
+            self._line(REACH, mark, sentence)
         if all_good and not watch.found():
-            self._line("Reach", GOOD, "It opened no file outside its folder, no network and no program.")
+            self._line(REACH, GOOD, "It opened no file outside its folder, no network and no program.")
 
     def files(self) -> Said:
         """Read info.yml."""
@@ -148,8 +156,6 @@ class Reporter:
     def _step(self, about: str, try_it: Callable[[], Said]) -> bool:
         try:
             mark, sentence = try_it()
-        except TooLong as error:
-            mark, sentence = BAD, sentence_of(error, self._folder).replace("TooLong: ", "")
         except BaseException as error:
             mark, sentence = BAD, sentence_of(error, self._folder)
         self._line(about, mark, sentence)

@@ -12,16 +12,12 @@ from typing import Any
 from arena_kit.environment.conformance import NotConforming, check_environment
 from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.limited import Timer, confine, wire_of
-from arena_kit.environment.outside.sentences import sentence_of
+from arena_kit.environment.outside.sentences import TooLong, sentence_of
 from arena_kit.machine.processes import alarm
 
 MATCHES = 3
 SECONDS = 18.0
 """After this time the trial ends itself and names the line; its parent kills it a little later."""
-
-
-class TooLong(BaseException):
-    """The trial takes too long; not an Exception, so that the folder's code rarely catches it."""
 
 
 def limit_time(seconds: float, told: float) -> None:
@@ -75,8 +71,6 @@ def main() -> None:
     path = Path(name)
     try:
         said = try_here(path)
-    except TooLong as error:
-        said = {"because": sentence_of(error, path.parent.resolve()).replace("TooLong: ", "")}
     except BaseException as error:
         said = {"because": sentence_of(error, path.parent.resolve())}
     alarm(0)

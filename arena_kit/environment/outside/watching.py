@@ -36,11 +36,11 @@ class Watch:
 
     def _note(self, event: str, arguments: tuple[object, ...]) -> None:
         if event in NETWORK:
-            what, mark = "uses the network, which there is not", BAD
+            what, mark = "uses the network, and there is none", BAD
         elif event in PROGRAMS:
             what, mark = "starts another program", BAD
         elif event in FILES and arguments and isinstance(arguments[0], str | bytes | os.PathLike):
-            path = os.path.abspath(os.fsdecode(arguments[0]))
+            path = os.path.abspath(os.fsdecode(arguments[0]))  # noqa: PTH100  (must not follow links, which opens files)
             if path.startswith(self._scratch) or (path.startswith(self._own) and not _writes(event, arguments)):
                 return
             what, mark = f"{'writes' if _writes(event, arguments) else 'reads'} {path[:100]}", LOOK
