@@ -18,12 +18,13 @@ def environment_try(trial: EnvironmentTrial, lease: Lease) -> None:
     """Report on an uploaded folder, in containers; in limited processes where the arena is for its own code only."""
     try:
         with trial.archive.open("rb") as archive, folder_unpacked(archive) as (folder, _):
+            lease.log(f"Try {folder.name}, {'in a process' if settings.SANDBOX == 'process' else 'in containers'}")
             if settings.SANDBOX == "process":
                 report: Report = report_here(folder)
             else:
                 report = folder_report(
                     folder,
-                    image=settings.PLAYER_BASE_IMAGES[0],
+                    image=settings.PLAYER_BASE_IMAGE,
                     prefix=settings.PLAYER_IMAGE_PREFIX,
                     still_wanted=lease.raise_if_lost,
                 )
@@ -31,6 +32,4 @@ def environment_try(trial: EnvironmentTrial, lease: Lease) -> None:
         raise PlatformFault(str(trouble), code=trouble.code) from trouble
     except FileNotFoundError:
         raise PlatformFault("The uploaded zip is missing from the store.", code="archive_missing") from None
-    for line in report.lines:
-        lease.log(f"{line.mark}: {line.about}: {line.sentence}")
     trial_end(trial=trial, report=report, log=lease.text)

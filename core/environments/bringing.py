@@ -18,10 +18,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from arena_kit.environment.outside.copies import copies_announce, copy_keep
+from arena_kit.environment.outside.copies import EARLIER, copies_announce, copy_keep
 from arena_kit.environment.outside.trial import files_of
 from arena_kit.environment.registry import all_specs, forget, left_out
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.text import plain_text
 from arena_kit.upload.environment_folder import folder_unpacked
 from arena_kit.upload.zip_safety import ArchiveRefused
 from core.environments.services import choices_of
@@ -37,6 +38,8 @@ PLACES = frozenset(
 )
 """Fields of a spec that no key of info.yml sets, or that older rules have."""
 MOST_SHOWN = 30
+SHOWN_SUFFIXES = (".py", ".yml", ".css", ".svg", ".json", ".txt", ".md")
+SHOWN_CHARACTERS = 200_000
 
 
 def may_go_live(trial: EnvironmentTrial) -> bool:
@@ -99,6 +102,32 @@ def folder_differences(trial: EnvironmentTrial) -> list[str]:
         if live.version == spec.version and any(name.endswith(".py") for name in changed):
             said.append("Code differs and the version does not: right for a mend, not for other rules.")
         return [*said, *changed.values()][:MOST_SHOWN] or ["Nothing differs from what is live."]
+
+
+def folder_sources(trial: EnvironmentTrial) -> list[tuple[str, str]]:
+    """Return the name and the text of each file of text; of one that is live, what differs, or nothing.
+
+    Empty where the zip cannot be read.
+    """
+    try:
+        with _content(trial) as (folder, spec):
+            live = _live_spec(spec.slug)
+            shown = []
+            for path in sorted(one for one in folder.rglob("*") if one.is_file() and one.suffix in SHOWN_SUFFIXES):
+                name, text = path.relative_to(folder).as_posix(), _text(path)
+                before = "" if live is None else _text(live.file.parent / name)
+                lines = difflib.unified_diff(before.splitlines(), text.splitlines(), lineterm="")
+                shown.append((name, text if not before else "\n".join(list(lines)[2:])))
+            return [(name, text) for name, text in shown if text]
+    except Refused:
+        return []
+
+
+def _text(path: Path) -> str:
+    try:
+        return plain_text(path.read_text(encoding="utf-8", errors="replace")[:SHOWN_CHARACTERS])
+    except OSError:
+        return ""
 
 
 def _keys(live: EnvironmentSpec, spec: EnvironmentSpec) -> Iterator[str]:
@@ -167,7 +196,8 @@ def _placed(folder: Path, place: Path) -> Iterator[Path]:
 
     The registry is read anew in both cases. Raises Refused where the folder cannot be written.
     """
-    part, old = (place.parent / f".{place.name}-{name}" for name in ("part", "old"))
+    # There no environments are looked for, and it is the same disk.
+    part, old = (place.parent / EARLIER / f".{name}-{place.name}" for name in ("arriving", "replaced"))
     try:
         for left in (part, old):
             shutil.rmtree(left, ignore_errors=True)

@@ -51,7 +51,7 @@ def environment_upload(
     except ArchiveRefused as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
     file.seek(0)
-    sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    sha256 = hashlib.sha256(file.read()).hexdigest()
     storage = EnvironmentTrial._meta.get_field("archive").storage
     archive.seek(0)
     name = storage.save(folder_name(None, ""), archive)
@@ -97,10 +97,10 @@ def trial_end(*, trial: EnvironmentTrial, report: Report, log: str) -> None:
         path.write_text(report.to_json(), encoding="utf-8")
         with files_stored(job=trial, files={"report": path}) as names:
             if report.trouble:
-                said = {"fault": JobFault.PLAYER, "code": REFUSED, "error": report.trouble}
-                job_fail(job=trial, log=log, **said, **names)
+                fault, error = JobFault.PLAYER, report.trouble
+                job_fail(job=trial, fault=fault, code=REFUSED, error=error, log=log, report=names["report"])
             else:
-                job_succeed(job=trial, log=log, **names)
+                job_succeed(job=trial, log=log, report=names["report"])
 
 
 def trial_report(trial: EnvironmentTrial) -> Report | None:

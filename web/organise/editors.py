@@ -190,7 +190,8 @@ EDITORS = {
                about="A package runs programs of its own. The arena builds it, then tries its tasks."),
         Editor(EnvironmentTrial, FolderForm, _folder, "web:organise_jobs_environmenttrial", may_add=True,
                may_change=False,
-               about="The folder is tried in a container without a network. A superuser then puts it live."),
+               about="The folder is tried in a container without a network; a superuser then puts it live. Only "
+               "organisers to whom a superuser gave the right may upload one."),
         Editor(LanguageModel, LanguageModelForm, _model, "web:organise_models", may_add=True,
                about="A model stays, because rollouts name it; one that is not active can no longer be chosen."),
         Editor(Season, SeasonForm, _season, "web:organise_seasons", may_add=True),

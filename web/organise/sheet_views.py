@@ -6,7 +6,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from core.environments.bringing import is_live
+from core.environments.bringing import folder_sources, is_live
 from core.environments.trials import trial_report
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.selectors import attempts_of
@@ -89,5 +89,11 @@ def _trial(row: Job) -> dict[str, object]:
     if not isinstance(row, EnvironmentTrial):
         return {}
     report = trial_report(row)
-    shown = [(one.text, picture_address(one.picture)) for one in report.shown] if report else []
-    return {"report": report, "shown": shown, "is_live": is_live(row)}
+    return {
+        "is_folder": True,
+        "tab": "organise_environments",
+        "report": report,
+        "shown": [(one.text, picture_address(one.picture)) for one in report.shown] if report else [],
+        "sources": folder_sources(row),
+        "is_live": is_live(row),
+    }

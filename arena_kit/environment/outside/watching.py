@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from types import FrameType
 
 from arena_kit.environment.outside.report import BAD, LOOK
 
@@ -51,7 +52,7 @@ class Watch:
 
     def _culprit(self) -> str:
         """Return the line of the folder that called, also through the standard library; "" for another caller."""
-        frame = sys._getframe(2)
+        frame: FrameType | None = sys._getframe(2)
         while frame is not None:
             name = frame.f_code.co_filename
             if name.startswith(self._folder):
@@ -59,7 +60,7 @@ class Watch:
             is_library = name.startswith("<frozen") or (name.startswith(LIBRARY) and "-packages" not in name)
             if not is_library:
                 return ""
-            frame = frame.f_back  # type: ignore[assignment]  # None at the end
+            frame = frame.f_back
         return ""
 
 
