@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from arena_kit.environment.outside.report import KILL_SECONDS, MOST_CHARACTERS, PROGRAM, Report, report_made
+from arena_kit.environment.outside.report import KILL_SECONDS, MOST_CHARACTERS, PROGRAM, SECONDS, Report, report_made
 from arena_kit.image.calls import base_image_id, engine
 from arena_kit.image.container import WORK, LockedContainer
 from arena_kit.image.labels import container_name
@@ -39,7 +39,7 @@ def folder_report(folder: Path, *, image: str, prefix: str, still_wanted: Callab
                 container.put(files)
                 status, output = container.run(
                     ("timeout", "-s", "KILL", str(KILL_SECONDS), "python3", "-s", "-B", "-m", PROGRAM, "-", "0",
-                     f"{WORK}/{FOLDER}/{folder.name}"),
+                     f"{WORK}/{FOLDER}/{folder.name}", f"{SECONDS:g}"),
                     limit=MOST_CHARACTERS,
                 )  # fmt: skip
             return output, status

@@ -38,13 +38,9 @@ PLACES = frozenset(
 )
 """Fields of a spec that no key of info.yml sets, or that older rules have."""
 MOST_SHOWN = 30
+WITH_LIMITS = "“Put live with its limits”"
 SHOWN_SUFFIXES = (".py", ".yml", ".css", ".svg", ".json", ".txt", ".md")
 SHOWN_CHARACTERS = 200_000
-
-
-def may_go_live(trial: EnvironmentTrial) -> bool:
-    """Return whether a folder has passed its trial and is not the one that is live."""
-    return trial.state == JobState.SUCCEEDED and not is_live(trial)
 
 
 def is_live(trial: EnvironmentTrial) -> bool:
@@ -65,11 +61,14 @@ def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -
     """
     if not may(by, SUPERUSER):
         raise Refused("Only superusers put environments live, because their code then runs beside the arena's own.")
-    if not may_go_live(trial):
-        raise Refused("Only a folder that has passed its trial, and is not live yet, can go live.")
+    if trial.state != JobState.SUCCEEDED:
+        raise Refused("Only a folder that has passed its trial can go live.")
     with transaction.atomic(), _content(trial) as (folder, spec):
         name_lock("environments brought")
         environment_of(spec)
+        live = _live_spec(spec.slug)
+        if live is not None and live.version > spec.version:
+            raise Refused(f"{live.id} is live, and versions only rise.")
         with _placed(folder, _place(spec)) as place:
             found = next((one for one in all_specs() if one.slug == spec.slug and one.file.parent == place), None)
             if found is None:
@@ -78,7 +77,7 @@ def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -
             copy_keep(found)
             copies_announce(settings.ENVIRONMENTS_DIR)
             try:
-                said = spec_sync(spec=found, trouble=None, reset_limits=with_limits)
+                said = spec_sync(spec=found, trouble=None, reset_limits=with_limits, applied_by=WITH_LIMITS)
             except NotSynced as error:
                 raise Refused(str(error)) from None
         trial.environment, trial.live_at = Environment.objects.get(slug=spec.slug), timezone.now()
@@ -93,8 +92,6 @@ def folder_differences(trial: EnvironmentTrial) -> list[str]:
         if live is None:
             return [f"{spec.id} is new: {_count(folder)} files."]
         said = [f"version: {live.version} → {spec.version}"] if live.version != spec.version else []
-        if live.version > spec.version:
-            said.append("The version is lower than that of the rules that are live.")
         said += _keys(live, spec)
         row = Environment.objects.filter(slug=spec.slug).first()
         said += choices_differing(row, spec) if row is not None else []

@@ -20,8 +20,13 @@ class NotSynced(Exception):
     """An organiser's environment cannot have a row; the message is a sentence."""
 
 
-def spec_sync(*, spec: EnvironmentSpec, trouble: Unavailability | None, reset_limits: bool) -> list[str]:
-    """Write the row of a spec; return sentences about it. trouble: why it cannot be made. Raises NotSynced."""
+def spec_sync(
+    *, spec: EnvironmentSpec, trouble: Unavailability | None, reset_limits: bool, applied_by: str = "`--reset-limits`"
+) -> list[str]:
+    """Write the row of a spec; return sentences about it. Raises NotSynced.
+
+    trouble: why it cannot be made. applied_by: what the limits of the file are applied by, in words.
+    """
     other = Environment.objects.filter(slug=spec.slug).exclude(added_file="").exclude(env_id=spec.public_id).first()
     if other is not None:
         raise NotSynced(f"{spec.slug}: slug: a submission added another environment of this slug, {other.env_id}.")
@@ -36,18 +41,18 @@ def spec_sync(*, spec: EnvironmentSpec, trouble: Unavailability | None, reset_li
     if trouble is None and (trouble := trouble_in_pods(environment, spec)) is not None:
         said.append(f"{spec.slug}: not available here. {trouble.because} {trouble.hint}")
     availability_note(environment=environment, trouble=trouble)
-    what = "created" if before is None else _changes(before, environment, spec)
+    what = "created" if before is None else _changes(before, environment, spec, applied_by)
     return [*said, f"{environment.spec_id}: {what}"]
 
 
-def _changes(before: Environment, environment: Environment, spec: EnvironmentSpec) -> str:
+def _changes(before: Environment, environment: Environment, spec: EnvironmentSpec, applied_by: str) -> str:
     """Return what a sync has changed, and where organisers' settings differ from the file."""
     said = ["active again"] if environment.is_active and not before.is_active else []
     if before.version != environment.version:
         said.append(f"the rules have changed: {_new_rules(before, environment)}")
     differs = choices_differing(environment, spec)
     if differs:
-        said += [*differs, f"`--reset-limits` applies {'it' if len(differs) == 1 else 'them'}"]
+        said += [*differs, f"{applied_by} applies {'it' if len(differs) == 1 else 'them'}"]
     return "; ".join(said) or "up to date"
 
 

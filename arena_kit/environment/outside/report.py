@@ -100,11 +100,11 @@ def report_made(run: Callable[[str], tuple[str, int]]) -> Report:
     return Report(tuple(lines[:MOST_LINES]), tuple(shown[:MOST_SHOWN]))
 
 
-def report_here(folder: Path) -> Report:
+def report_here(folder: Path, seconds: float = SECONDS) -> Report:
     """Report on a folder in limited processes of this machine: for folders of one's own. Raises OSError."""
 
     def run(hash_seed: str) -> tuple[str, int]:
-        process, data = Limited(PROGRAM, str(folder.absolute()), hash_seed=hash_seed), b""
+        process, data = Limited(PROGRAM, str(folder.absolute()), f"{seconds:g}", hash_seed=hash_seed), b""
         try:
             while b'"end"' not in data[-64:] and len(data) < MOST_CHARACTERS:
                 piece, is_late = process.read_line(KILL_SECONDS, MOST_CHARACTERS)

@@ -1,4 +1,4 @@
-"""The process that reports on one folder: `python -m ... WIRE PARENT FOLDER`. It writes JSON, one object a line.
+"""The process that reports on a folder: `python -m ... WIRE PARENT FOLDER SECONDS`. It writes JSON, one object a line.
 
 WIRE is `-` in a container, where standard output takes the report and the walls stand already.
 """
@@ -22,7 +22,6 @@ from arena_kit.environment.outside.report import (
     MOST_SHOWN,
     PICTURE_CHARACTERS,
     REACH,
-    SECONDS,
     STEPS,
 )
 from arena_kit.environment.outside.sentences import sentence_of
@@ -168,7 +167,7 @@ class Reporter:
 def main() -> None:
     """Report on a folder."""
     word, parent, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]).resolve()
-    process = os.getpid()
+    process, seconds = os.getpid(), float(sys.argv[4])
     if word == CONTAINER:
         out = os.dup(1)
         null = os.open(os.devnull, os.O_WRONLY)
@@ -177,7 +176,7 @@ def main() -> None:
         send: Callable[[bytes], object] = os.fdopen(out, "wb", buffering=0).write
     else:
         send = wire_of(word).sendall
-        confine(parent, processor_seconds=int(SECONDS))
+        confine(parent, processor_seconds=int(seconds) + 1)
 
     def write(said: object) -> None:
         # A copy of this process that the code has made must not write into the report.
@@ -185,7 +184,7 @@ def main() -> None:
             send(json.dumps(said).encode() + b"\n")
 
     random.seed(0)
-    limit_time(SECONDS, SECONDS)
+    limit_time(seconds, seconds)
     Reporter(folder, write).run()
     alarm(0)
     write({"end": True})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.environments.bringing import environment_bring, folder_differences, may_go_live
+from core.environments.bringing import environment_bring, folder_differences, is_live
 from core.errors import Refused
-from core.models import EnvironmentTrial
+from core.models import EnvironmentTrial, JobState
 from core.people.rights import SUPERUSER
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
@@ -43,7 +43,7 @@ FOLDER_ACTIONS: tuple[OrganiserAction[EnvironmentTrial], ...] = (
             button="Put live",
             preview=_differences,
         ),
-        fits=may_go_live,
+        fits=lambda trial: trial.state == JobState.SUCCEEDED and not is_live(trial),
         right=SUPERUSER,
     ),
     OrganiserAction(
@@ -57,7 +57,7 @@ FOLDER_ACTIONS: tuple[OrganiserAction[EnvironmentTrial], ...] = (
             button="Put live with its limits",
             preview=_differences,
         ),
-        fits=lambda trial: trial.environment_id is not None and may_go_live(trial),
+        fits=lambda trial: trial.environment_id is not None and trial.state == JobState.SUCCEEDED,
         right=SUPERUSER,
     ),
 )
