@@ -26,7 +26,7 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._found = str(folder), dict[str, str]()
-        # What the code may read: its own folder, Python and the libraries. The first of the path is where it was started.
+        # What the code may read. The first of the path is the folder in which this process was started.
         self._own = (self._folder, sys.prefix, sys.base_prefix, LIBRARY, *filter(None, sys.path[1:]))
         self._scratch = (tempfile.gettempdir(), os.devnull)
         sys.addaudithook(self._note)
