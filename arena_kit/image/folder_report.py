@@ -19,6 +19,8 @@ PARTS = ("*.py", "environment/**/*.py", "machine/**/*.py")
 LIBRARY_FOLDER, FOLDER = "library", "folder"
 """The folders in the container for the library, and for that of the environment."""
 
+COMMAND = ("timeout", "-s", "KILL", str(KILL_SECONDS), "python3", "-s", "-B", "-m", PROGRAM, "-", "0")
+
 
 def folder_report(folder: Path, *, image: str, prefix: str, still_wanted: Callable[[], None] = lambda: None) -> Report:
     """Return the report on a folder, from a container of its own for each run, without a network.
@@ -37,11 +39,8 @@ def folder_report(folder: Path, *, image: str, prefix: str, still_wanted: Callab
             with LockedContainer(client, image_id, name=name, prefix=prefix, environment=variables) as container:
                 container.make_folders(*sorted({str(parent) for name in files for parent in _parents(name)}))
                 container.put(files)
-                status, output = container.run(
-                    ("timeout", "-s", "KILL", str(KILL_SECONDS), "python3", "-s", "-B", "-m", PROGRAM, "-", "0",
-                     f"{WORK}/{FOLDER}/{folder.name}", f"{SECONDS:g}"),
-                    limit=MOST_CHARACTERS,
-                )  # fmt: skip
+                place = f"{WORK}/{FOLDER}/{folder.name}"
+                status, output = container.run((*COMMAND, place, f"{SECONDS:g}"), limit=MOST_CHARACTERS)
             return output, status
 
         return report_made(run)

@@ -327,6 +327,8 @@ GET    /organise/schedules/{schedule}/                              302 403 403 
 POST   /organise/schedules/{schedule}/                              302 403 403 422
 GET    /organise/packages/add/                                      302 403 403 200
 POST   /organise/packages/add/                                      302 403 403 422
+GET    /organise/folders/add/                                       302 403 403 200
+POST   /organise/folders/add/                                       302 403 403 422
 GET    /organise/packages/{package}/                                302 403 403 200
 POST   /organise/packages/{package}/                                302 403 403 302
 GET    /organise/models/                                            302 403 403 200
@@ -344,6 +346,7 @@ GET    /organise/jobs/drill/                                        302 403 403 
 GET    /organise/jobs/sitting/                                      302 403 403 200
 GET    /organise/jobs/packagebuild/                                 302 403 403 200
 GET    /organise/jobs/rollout/                                      302 403 403 200
+GET    /organise/jobs/environmenttrial/                             302 403 403 200
 GET    /organise/jobs/publication/                                  302 403 403 200
 GET    /organise/jobs/build/{build}/                                302 403 403 200
 GET    /organise/do/duel/void/?row={duel}                           302 403 403 200
@@ -590,6 +593,7 @@ core.member               200 403 200 403 403 403 200
 core.announcement         200 403 200 403 403 403 200
 core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
+core.environmenttrial     200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
 core.promotion            200 403 200 403 403 403 200
 core.publication          200 403 200 403 403 403 200

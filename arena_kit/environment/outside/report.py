@@ -24,7 +24,7 @@ HASH_SEEDS = ("0", "1", "2")
 """The program runs once with each: what depends on the order of a set differs between them."""
 FILES, RULES, MATCH, PICTURES, SPEED, REACH = "Files", "Rules", "Match", "Pictures", "Speed", "Reach"
 STEPS = (FILES, RULES, MATCH, PICTURES, SPEED)
-"""What the lines of a whole report without trouble are about, before those about REACH."""
+"""The steps of a whole report without trouble, each with a line, before those about REACH."""
 KILLED = (137, 124, -9)
 GOOD, LOOK, BAD = "good", "look", "bad"
 MOST_LINES, MOST_SHOWN = 40, 30
@@ -38,8 +38,11 @@ PICTURE_CHARACTERS, TEXT_CHARACTERS, SENTENCE_CHARACTERS = 100_000, 4_000, 600
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the verdict. about: what was tried. mark: GOOD, LOOK (an organiser should look at it) or BAD."""
+class VerdictLine:
+    """One line of the verdict.
+
+    about: one of STEPS, or what was found beside them. mark: GOOD, LOOK (an organiser should look at it) or BAD.
+    """
 
     about: str
     mark: str
@@ -47,7 +50,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownState:
     """A state of the match: its text and its picture, which is empty where none was drawn."""
 
     text: str
@@ -56,10 +59,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a folder: the lines in order, and states of a random match."""
+    """The verdict on a folder, line by line, and states of a random match."""
 
-    lines: tuple[Line, ...]
-    shown: tuple[Shown, ...] = ()
+    lines: tuple[VerdictLine, ...]
+    shown: tuple[ShownState, ...] = ()
 
     @property
     def trouble(self) -> str:
@@ -89,14 +92,16 @@ def report_made(run: Callable[[str], tuple[str, int]]) -> Report:
     output, status = run(HASH_SEEDS[0])
     lines, shown, digests, is_whole = _read(output)
     if not is_whole:
-        lines.append(Line("End", BAD, _ended(status)))
+        lines.append(VerdictLine("End", BAD, _ended(status)))
     elif not Report(tuple(lines)).trouble:
         if tuple(line.about for line in lines if line.about != REACH) != STEPS or not digests:
-            lines.append(Line("End", BAD, "The report is not whole."))
+            lines.append(VerdictLine("End", BAD, "The report is not whole."))
         elif all(_read(run(seed)[0])[2] == digests for seed in HASH_SEEDS[1:]):
-            lines.append(Line("Same again", GOOD, "Other processes played the same matches from the same seeds."))
+            lines.append(
+                VerdictLine("Same again", GOOD, "Other processes played the same matches from the same seeds.")
+            )
         else:
-            lines.append(Line("Same again", BAD, DIFFERS))
+            lines.append(VerdictLine("Same again", BAD, DIFFERS))
     return Report(tuple(lines[:MOST_LINES]), tuple(shown[:MOST_SHOWN]))
 
 
@@ -126,10 +131,10 @@ def _ended(status: int) -> str:
     return f"The code ended the process that tried it, with {how}, or wrote too much."
 
 
-def _read(output: str) -> tuple[list[Line], list[Shown], list[str], bool]:
+def _read(output: str) -> tuple[list[VerdictLine], list[ShownState], list[str], bool]:
     """Return the lines, the states and the digests in an output, and whether it is whole; what does not fit is lost."""
-    lines: list[Line] = []
-    shown: list[Shown] = []
+    lines: list[VerdictLine] = []
+    shown: list[ShownState] = []
     digests: list[str] = []
     for text in output[:MOST_CHARACTERS].splitlines():
         try:
@@ -147,13 +152,13 @@ def _read(output: str) -> tuple[list[Line], list[Shown], list[str], bool]:
     return lines, shown, digests, False
 
 
-def _line(value: Any) -> Line:
+def _line(value: Any) -> VerdictLine:
     about, mark, sentence = value
     if mark not in (GOOD, LOOK, BAD):
         raise ValueError(f"{mark!r} is no mark.")
-    return Line(plain_text(str(about))[:40], mark, plain_text(str(sentence))[:SENTENCE_CHARACTERS])
+    return VerdictLine(plain_text(str(about))[:40], mark, plain_text(str(sentence))[:SENTENCE_CHARACTERS])
 
 
-def _shown(value: Any) -> Shown:
+def _shown(value: Any) -> ShownState:
     text, picture = value
-    return Shown(plain_text(str(text))[:TEXT_CHARACTERS], plain_text(str(picture))[:PICTURE_CHARACTERS])
+    return ShownState(plain_text(str(text))[:TEXT_CHARACTERS], plain_text(str(picture))[:PICTURE_CHARACTERS])

@@ -71,6 +71,7 @@ class Reporter:
         try:
             spec = read_info(path)
             if spec.classic is not None:
+                # Late, as above.
                 from arena_kit.environment.outside.learning import learn
 
                 spec = read_info(path, learn(self._folder, max_steps=spec.max_steps))

@@ -13,7 +13,7 @@ from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django.fixtures import Settings
 
-from arena_kit.environment.outside.report import GOOD, Line, Report
+from arena_kit.environment.outside.report import GOOD, Report, VerdictLine
 from arena_kit.environment.registry import get_spec, left_out
 from arena_kit.tests.environment.edited import nim, zipped
 from arena_kit.tests.environment.outside import outside
@@ -24,7 +24,7 @@ from core.models import Environment, EnvironmentTrial, JobState, User
 from core.tests import applications, factories
 
 pytestmark = pytest.mark.django_db
-PASSED = Report((Line("Files", GOOD, "fine"),))
+PASSED = Report((VerdictLine("Files", GOOD, "fine"),))
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def test_a_cluster_takes_no_folders(root: User, settings: Settings, tmp_path: Pa
 
 def test_a_folder_without_a_good_verdict_cannot_go_live(root: User, own: Path, tmp_path: Path) -> None:
     trial = applications.running(uploaded(root, nim(tmp_path)))
-    bad = Report((Line("Rules", "bad", "A promise is broken."),))
+    bad = Report((VerdictLine("Rules", "bad", "A promise is broken."),))
     trial_end(trial=trial, report=bad, log="")
     assert (trial.state, trial.error) == (JobState.FAILED, "Rules: A promise is broken.")
     assert trial_report(trial) == bad
