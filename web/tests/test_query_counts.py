@@ -32,7 +32,7 @@ ONE_ROW = {
             "organise_plan",
              "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
             *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()
-              for verb in (("add", "change") if editor.may_add else ("change",))),
+              for verb in ("add", "change") if getattr(editor, f"may_{verb}")),
             # Pages of applications, counted in web/rollouts/tests/test_pages.py.
             # Pages of courses, counted in web/courses/tests/test_pages.py.
             "courses", "course", "course_people", "course_join", "course_add", "course_change", "course_news",
