@@ -27,6 +27,7 @@ from core.models import (
     Duel,
     Duty,
     Environment,
+    EnvironmentTrial,
     ErrorMail,
     Evaluation,
     Extension,
