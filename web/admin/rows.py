@@ -75,7 +75,7 @@ class Rows(ModelAdmin):
         return self.editor is not None and self.editor.may_add and may(request.user, SUPERUSER)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self.editor is not None and may(request.user, SUPERUSER)
+        return self.editor is not None and self.editor.may_change and may(request.user, SUPERUSER)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
