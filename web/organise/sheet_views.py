@@ -6,7 +6,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from core.environments.bringing import folder_sources, is_live
+from core.environments.bringing import is_live
+from core.environments.differences import folder_sources
 from core.environments.trials import trial_report
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.selectors import attempts_of

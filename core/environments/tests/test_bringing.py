@@ -17,7 +17,8 @@ from arena_kit.environment.outside.report import GOOD, Report, VerdictLine
 from arena_kit.environment.registry import get_spec, left_out
 from arena_kit.tests.environment.edited import nim, zipped
 from arena_kit.tests.environment.outside import outside
-from core.environments.bringing import environment_bring, folder_differences, folder_sources, is_live
+from core.environments.bringing import environment_bring, environments_fetch, is_live
+from core.environments.differences import folder_differences, folder_sources
 from core.environments.trials import environment_upload, trial_end, trial_report
 from core.errors import Refused
 from core.models import Environment, EnvironmentTrial, JobState, User
@@ -207,3 +208,30 @@ def test_another_zip_than_the_tried_one_never_goes_live(root: User, own: Path, t
     with pytest.raises(Refused, match="not the one that was tried"):
         environment_bring(trial=trial, by=root, with_limits=False)
     assert not own.exists()
+
+
+def test_another_machine_fetches_what_is_live_with_earlier_rules(
+    root: User, own: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(root, nim(tmp_path / "1"))
+    rules = {"info": ("version: 1", "version: 2"), "environment": ("_stones = 10", "_stones = 9")}
+    live(root, nim(tmp_path / "2", **rules))
+    settings.ENVIRONMENTS_DIR = other = tmp_path / "other"
+    with outside(other, monkeypatch, tmp_path / "other-trials"):
+        environments_fetch()
+        assert (get_spec("nim").id, get_spec("nim-v1").id, left_out()) == ("nim-v2", "nim-v1", ())
+        before = get_spec("nim").announced_at
+        environments_fetch()
+        assert get_spec("nim").announced_at == before
+        # What was mended by hand stays, and what goes live later takes its place.
+        (other / "nim" / "environment.py").write_text("mended = True")
+        environments_fetch()
+        assert (other / "nim" / "environment.py").read_text() == "mended = True"
+    settings.ENVIRONMENTS_DIR = own
+    with outside(own, monkeypatch, tmp_path / "trials"):
+        live(root, nim(tmp_path / "3", **rules, render=("Heap of stones", "Stones")))
+    settings.ENVIRONMENTS_DIR = other
+    with outside(other, monkeypatch, tmp_path / "other-trials"):
+        environments_fetch()
+        assert "Stones" in (other / "nim" / "render.py").read_text()
+        assert "mended" not in (other / "nim" / "environment.py").read_text()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.environments.bringing import environment_bring, folder_differences, is_live
+from core.environments.bringing import environment_bring, is_live
+from core.environments.differences import folder_differences
 from core.errors import Refused
 from core.models import EnvironmentTrial, JobState
 from core.people.rights import SUPERUSER
