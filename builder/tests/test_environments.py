@@ -43,7 +43,7 @@ def test_a_zip_that_is_gone_is_the_arenas_fault(settings: Settings, tmp_path: Pa
     trial = environment_upload(
         owner=applications.organiser(), archive=SimpleUploadedFile("folder.zip", zipped(nim(tmp_path)))
     )
-    trial.archive.storage.delete(trial.archive.name)
+    trial.archive.storage.delete(str(trial.archive.name))
     run(trial)
     trial.refresh_from_db()
     assert (trial.state, trial.fault, trial.error_code) == (JobState.QUEUED, JobFault.PLATFORM, "archive_missing")

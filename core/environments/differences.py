@@ -8,6 +8,7 @@ from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 
+from arena_kit.environment.info import SET_LATER
 from arena_kit.environment.outside.trial import files_of
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.text import plain_text
@@ -17,10 +18,8 @@ from core.environments.syncing import choices_differing
 from core.errors import Refused
 from core.models import Environment, EnvironmentTrial
 
-PLACES = frozenset(
-    {"folder", "file", "is_outside", "announced_at", "kept_text", "keeps_twins", "earlier", "from_start"}
-)
-"""Fields of a spec that no key of info.yml sets, or that older rules have."""
+PLACES = frozenset((*SET_LATER, "earlier"))
+"""Fields of a spec that no key of info.yml sets, and those of older rules."""
 MOST_SHOWN = 30
 SHOWN_SUFFIXES = (".py", ".yml", ".css", ".svg", ".json", ".txt", ".md")
 SHOWN_CHARACTERS = 200_000

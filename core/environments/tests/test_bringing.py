@@ -25,6 +25,7 @@ from core.models import Environment, EnvironmentTrial, JobState, User
 from core.tests import applications, factories
 
 pytestmark = pytest.mark.django_db
+RAISED, OTHER = ("version: 1", "version: 2"), ("_stones = 10", "_stones = 9")
 PASSED = Report((VerdictLine("Files", GOOD, "fine"),))
 
 
@@ -47,7 +48,7 @@ def uploaded(by: User, folder: Path, data: bytes = b"") -> EnvironmentTrial:
 
 def passed(by: User, folder: Path) -> EnvironmentTrial:
     """An upload of a folder after a trial that it has passed."""
-    trial = applications.running(uploaded(by, folder))
+    trial: EnvironmentTrial = applications.running(uploaded(by, folder))
     trial_end(trial=trial, report=PASSED, log="")
     return trial
 
@@ -173,8 +174,7 @@ def test_texts_and_limits_need_no_version_and_are_shown_first(root: User, own: P
 def test_new_rules_keep_the_old_ones_and_versions_only_rise(root: User, own: Path, tmp_path: Path) -> None:
     first = passed(root, nim(tmp_path / "1"))
     environment_bring(trial=first, by=root, with_limits=False)
-    rules = {"info": ("version: 1", "version: 2"), "environment": ("_stones = 10", "_stones = 9")}
-    second = passed(root, nim(tmp_path / "2", **rules))
+    second = passed(root, nim(tmp_path / "2", info=RAISED, environment=OTHER))
     assert folder_differences(second) == ["version: 1 → 2", "environment.py is changed"]
     assert "-        self._stones = 10" in dict(folder_sources(second))["environment.py"]
     assert "the rules have changed" in environment_bring(trial=second, by=root, with_limits=False)
@@ -202,7 +202,7 @@ def test_a_folder_that_the_site_cannot_use_leaves_the_old_one_in_place(root: Use
 
 def test_another_zip_than_the_tried_one_never_goes_live(root: User, own: Path, tmp_path: Path) -> None:
     trial = passed(root, nim(tmp_path / "1"))
-    name = trial.archive.name
+    name = str(trial.archive.name)
     trial.archive.storage.delete(name)
     trial.archive.storage.save(name, ContentFile(zipped(nim(tmp_path / "2", begins="pass"))))
     with pytest.raises(Refused, match="not the one that was tried"):
@@ -214,8 +214,7 @@ def test_another_machine_fetches_what_is_live_with_earlier_rules(
     root: User, own: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live(root, nim(tmp_path / "1"))
-    rules = {"info": ("version: 1", "version: 2"), "environment": ("_stones = 10", "_stones = 9")}
-    live(root, nim(tmp_path / "2", **rules))
+    live(root, nim(tmp_path / "2", info=RAISED, environment=OTHER))
     settings.ENVIRONMENTS_DIR = other = tmp_path / "other"
     with outside(other, monkeypatch, tmp_path / "other-trials"):
         environments_fetch()
@@ -229,7 +228,7 @@ def test_another_machine_fetches_what_is_live_with_earlier_rules(
         assert (other / "nim" / "environment.py").read_text() == "mended = True"
     settings.ENVIRONMENTS_DIR = own
     with outside(own, monkeypatch, tmp_path / "trials"):
-        live(root, nim(tmp_path / "3", **rules, render=("Heap of stones", "Stones")))
+        live(root, nim(tmp_path / "3", info=RAISED, environment=OTHER, render=("Heap of stones", "Stones")))
     settings.ENVIRONMENTS_DIR = other
     with outside(other, monkeypatch, tmp_path / "other-trials"):
         environments_fetch()
