@@ -521,6 +521,9 @@ GET    /api/v1/applications/desk/tasks/count/                       200 200 200 
 PATCH  /api/v1/applications/desk/tasks/count/                       401 415 415 415
 DELETE /api/v1/applications/desk/tasks/count/                       401 400 400 400
 GET    /api/v1/applications/desk/analytics/                         200 200 200 200
+GET    /api/v1/environment-folders/                                 200 200 200 200
+POST   /api/v1/environment-folders/                                 401 400 400 400
+GET    /api/v1/environment-folders/{folder}/                        404 404 404 200
 GET    /api/v1/packages/                                            200 200 200 200
 POST   /api/v1/packages/                                            401 400 400 400
 GET    /api/v1/tasks/                                               200 200 200 200

@@ -25,7 +25,8 @@ MANY = 200
 
 ONE_ROW = {
     "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
-            "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
+            "environment_folder_shown", "submission_by_id",
+             "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "application_task", "dashboard_task",
             "course_marks", "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
     "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_person_code",
@@ -221,6 +222,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "evaluations": [],
         "episodes": [rows.evaluation.pk],
         "jobs": [],
+        "environment_folders": [],
         **{name: [] for name in ("applications", "packages", "tasks", "batches", "models", "rollouts")},
         **{f"dashboard_{name}": [] for name in ("tasks", "rollouts", "stats")},
         "leaderboard_environments": [],

@@ -110,7 +110,7 @@ class Reporter:
         for text, frame in [*states[:-1:every], states[-1]][-MOST_SHOWN:]:
             picture = "" if self.spec.classic is not None else self.spec.render(frame)
             self._write({"shown": [text, picture if len(picture) <= PICTURE_CHARACTERS else ""]})
-        return GOOD, f"A random match took {len(states) - 1} steps. It is shown below."
+        return GOOD, f"A random match took {len(states) - 1} steps."
 
     def pictures(self) -> Said:
         """Check the card picture, and the classes in the picture of the first state."""

@@ -103,3 +103,22 @@ def test_strangers_and_members_see_nothing_of_uploads(root: Client, cast: Cast, 
         assert client.get(f"{LIST}{trial.pk}/").status_code in (302, 403)
         found = client.get("/api/v1/jobs/environmenttrial/")
         assert found.status_code in (401, 403, 404) or found.json()["count"] == 0
+
+
+def test_programs_upload_and_read_the_verdict(root: Client, cast: Cast, visit: As, tmp_path: Path) -> None:
+    address = "/api/v1/environment-folders/"
+    assert visit(cast.alice).post(
+        address, {"archive": SimpleUploadedFile("nim.zip", zipped(nim(tmp_path)))}
+    ).status_code in (400, 403)
+    answer = root.post(address, {"archive": SimpleUploadedFile("nim.zip", zipped(nim(tmp_path / "2")))})
+    assert answer.status_code == 201, answer.content
+    made = answer.json()
+    assert (made["slug"], made["version"], made["state"], made["live_at"]) == ("nim", 1, "QUEUED", None)
+    assert root.get(f"{address}{made['id']}/").json()["lines"] == []
+    trial_end(trial=applications.running(EnvironmentTrial.objects.get()), report=REPORT, log="")
+    assert root.get(f"{address}{made['id']}/").json()["lines"][1] == {
+        "about": "Pictures", "mark": "look", "sentence": "No style knows <b>.",
+    }  # fmt: skip
+    for client in (Client(), visit(cast.alice)):
+        assert client.get(address).json()["count"] == 0
+        assert client.get(f"{address}{made['id']}/").status_code == 404
