@@ -83,7 +83,7 @@ class FolderForm(PartedForm):
         model = EnvironmentTrial
         fields = ("archive",)
         labels = {"archive": "Folder"}
-        help_texts = {"archive": "A zip of one folder with info.yml, as `arena pull` gets it."}
+        help_texts = {"archive": "A zip of one folder with info.yml, as arena pull gets it."}
         widgets = {"archive": forms.FileInput(attrs={"accept": ".zip"})}
 
     def clean_archive(self) -> Any:
