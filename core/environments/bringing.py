@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from arena_kit.environment.outside.copies import EARLIER, copies_announce, copy_keep
 from arena_kit.environment.registry import all_specs, left_out
+from core.environments.availability import RETIRED
 from core.environments.folders import MARK, folder_placed, live_spec, place_of, trial_content
 from core.environments.syncing import NotSynced, spec_sync
 from core.environments.trials import environment_of
@@ -53,7 +54,7 @@ def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -
         live = live_spec(spec.slug)
         if live is not None and live.version > spec.version:
             raise Refused(f"{live.id} is live, and versions only rise.")
-        with folder_placed(folder, place_of(spec)) as place:
+        with folder_placed(folder, place_of(spec.slug)) as place:
             found = next((one for one in all_specs() if one.slug == spec.slug and one.file.parent == place), None)
             if found is None:
                 why = (one.because for one in left_out() if one.path.is_relative_to(place))
@@ -74,15 +75,16 @@ def environments_fetch() -> None:
 
     A folder that was changed by hand stays until the next upload goes live.
     """
+    rows = EnvironmentTrial.objects.filter(live_at__isnull=False).exclude(environment__unavailable_because=RETIRED)
     live: dict[str, list[EnvironmentTrial]] = {}
-    for trial in EnvironmentTrial.objects.filter(live_at__isnull=False).order_by("live_at", "pk"):
+    for trial in rows.order_by("live_at", "pk"):
         live.setdefault(trial.slug, []).append(trial)
     folder = settings.ENVIRONMENTS_DIR.absolute()
     for slug, trials in live.items():
         places = {folder / EARLIER / f"{slug}-v{trial.version}": trial for trial in trials}
-        places[folder / slug] = trials[-1]
+        places[place_of(slug)] = trials[-1]
         for place, trial in places.items():
-            if _is_missing(place, trial, is_copy=place.parent != folder):
+            if _is_missing(place, trial, is_copy=place.parent.name == EARLIER):
                 _fetch(trial, place)
 
 

@@ -22,7 +22,9 @@ PLACES = frozenset((*SET_LATER, "earlier"))
 """Fields of a spec that no key of info.yml sets, and those of older rules."""
 MOST_SHOWN = 30
 SHOWN_SUFFIXES = (".py", ".yml", ".css", ".svg", ".json", ".txt", ".md")
-SHOWN_CHARACTERS = 200_000
+SHOWN_BYTES = 200_000
+MOST_COMPARED = 5_000
+"""Comparing more lines may take long."""
 
 
 def folder_differences(trial: EnvironmentTrial) -> list[str]:
@@ -42,29 +44,39 @@ def folder_differences(trial: EnvironmentTrial) -> list[str]:
 
 
 def folder_sources(trial: EnvironmentTrial) -> list[tuple[str, str]]:
-    """Return the name and the text of each file of text; of one that is live, what differs, or nothing.
+    """Return the name and the text of each file; of one that is live, what differs, or nothing.
 
-    Empty where the zip cannot be read.
+    A file that is no text, or too long, is named with its size. Empty where the zip cannot be read.
     """
     try:
         with trial_content(trial) as (folder, spec):
             live = live_spec(spec.slug)
-            shown = []
-            for path in sorted(one for one in folder.rglob("*") if one.is_file() and one.suffix in SHOWN_SUFFIXES):
-                name, text = path.relative_to(folder).as_posix(), _text(path)
-                before = "" if live is None else _text(live.file.parent / name)
-                lines = difflib.unified_diff(before.splitlines(), text.splitlines(), lineterm="")
-                shown.append((name, text if not before else "\n".join(list(lines)[2:])))
+            before = {} if live is None else _named(live.file.parent)
+            after = _named(folder)
+            shown = [(name, _source(before.get(name), path)) for name, path in sorted(after.items())]
             return [(name, text) for name, text in shown if text]
     except Refused:
         return []
 
 
-def _text(path: Path) -> str:
-    try:
-        return plain_text(path.read_text(encoding="utf-8", errors="replace")[:SHOWN_CHARACTERS])
-    except OSError:
+def _source(before: Path | None, path: Path) -> str:
+    data = path.read_bytes()
+    if before is not None and before.read_bytes() == data:
         return ""
+    if path.suffix not in SHOWN_SUFFIXES or len(data) > SHOWN_BYTES:
+        return f"{len(data)} bytes, not shown."
+    text = plain_text(data.decode(errors="replace"))
+    if before is None or before.stat().st_size > SHOWN_BYTES:
+        return text
+    return "\n".join(_lines_changed(plain_text(before.read_text(encoding="utf-8", errors="replace")), text))
+
+
+def _lines_changed(before: str, after: str, context: int = 3) -> list[str]:
+    """Return the lines that differ between two texts with those around them; all new lines where there are too many."""
+    old, new = before.splitlines(), after.splitlines()
+    if len(old) + len(new) > MOST_COMPARED:
+        return new
+    return list(difflib.unified_diff(old, new, lineterm="", n=context))[2:]
 
 
 def _keys(live: EnvironmentSpec, spec: EnvironmentSpec) -> Iterator[str]:
@@ -73,8 +85,8 @@ def _keys(live: EnvironmentSpec, spec: EnvironmentSpec) -> Iterator[str]:
     for name in (one.name for one in fields(EnvironmentSpec) if one.name not in settable):
         before, after = getattr(live, name), getattr(spec, name)
         if before != after and name == "description":
-            lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
-            yield from (f"description: {line}" for line in list(lines)[2:] if not line.startswith("@@"))
+            lines = _lines_changed(before, after, context=0)
+            yield from (f"description: {line}" for line in lines if not line.startswith("@@"))
         elif before != after:
             yield f"{name}: {before} → {after}"
 
@@ -91,9 +103,13 @@ def _files_changed(live: Path, folder: Path) -> Mapping[str, str]:
 
 
 def _digests(folder: Path) -> dict[str, str]:
+    return {name: sha256(path.read_bytes()).hexdigest() for name, path in _named(folder).items()}
+
+
+def _named(folder: Path) -> dict[str, Path]:
+    """Return the files of a folder by their names in it, without hidden ones."""
     named = {path.relative_to(folder).as_posix(): path for path in files_of(folder) if path.is_file()}
-    hidden = {name for name in named if any(part.startswith(".") for part in name.split("/"))}
-    return {name: sha256(path.read_bytes()).hexdigest() for name, path in named.items() if name not in hidden}
+    return {name: path for name, path in named.items() if not any(part.startswith(".") for part in name.split("/"))}
 
 
 def _count(folder: Path) -> int:

@@ -28,10 +28,10 @@ def live_spec(slug: str) -> EnvironmentSpec | None:
     return next((spec for spec in all_specs() if spec.slug == slug and spec.is_outside), None)
 
 
-def place_of(spec: EnvironmentSpec) -> Path:
+def place_of(slug: str) -> Path:
     """Return the folder of an environment: the one that it has, whatever its name, or one of its slug."""
-    live = live_spec(spec.slug)
-    return live.file.parent if live is not None else settings.ENVIRONMENTS_DIR.absolute() / spec.slug
+    live = live_spec(slug)
+    return live.file.parent if live is not None else settings.ENVIRONMENTS_DIR.absolute() / slug
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.outside.report import GOOD, Report, VerdictLine
-from arena_kit.environment.registry import get_spec, left_out
+from arena_kit.environment.registry import forget, get_spec, left_out
 from arena_kit.tests.environment.edited import nim, zipped
 from arena_kit.tests.environment.outside import outside
 from core.environments.bringing import environment_bring, environments_fetch, is_live
@@ -234,3 +234,22 @@ def test_another_machine_fetches_what_is_live_with_earlier_rules(
         environments_fetch()
         assert "Stones" in (other / "nim" / "render.py").read_text()
         assert "mended" not in (other / "nim" / "environment.py").read_text()
+
+
+def test_what_the_page_does_not_show_of_the_code_is_named(root: User, tmp_path: Path) -> None:
+    folder = nim(tmp_path)
+    (folder / "rules.dat").write_bytes(b"print()")
+    (folder / "long.py").write_text("#" * 300_000)
+    shown = dict(folder_sources(uploaded(root, folder)))
+    assert (shown["rules.dat"], shown["long.py"]) == ("7 bytes, not shown.", "300000 bytes, not shown.")
+    assert "class Nim" in shown["environment.py"]
+
+
+def test_a_folder_that_was_put_there_by_hand_is_replaced_and_not_doubled(root: User, own: Path, tmp_path: Path) -> None:
+    nim(own, "nim")
+    (own / "nim").rename(own / "my_game")
+    forget()
+    live(root, nim(tmp_path, info=("Take one to three", "Take up to three")))
+    environments_fetch()
+    assert sorted(path.name for path in own.iterdir()) == ["earlier", "my_game"]
+    assert get_spec("nim").description.startswith("Take up to three")
