@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0016_schedules_by_their_clocks'),
+        ('core', '0017_assignments'),
     ]
 
     operations = [
