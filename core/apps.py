@@ -55,6 +55,7 @@ def _register() -> None:
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
     chore_register(*engine_queues(), run="core.jobs.images.images_evict")
+    chore_register(*settings.QUEUES, run="core.environments.bringing.environments_fetch")
     step_register("core.submissions.promotions.promotions_decide")
     step_register("core.duels.runs.runs_expire")
     step_register("core.environments.holding.alarms_settle_released")

@@ -17,6 +17,7 @@ from core.models import (
     Analysis,
     Duel,
     Environment,
+    EnvironmentTrial,
     Evaluation,
     Job,
     PackageBuild,
@@ -47,6 +48,7 @@ JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
     PackageBuild: (("package__environment",), ("log", "built")),
+    EnvironmentTrial: (("environment",), ("log",)),
     Sitting: (("submission__agent",), ("log", "opening")),
     Rollout: (LIST_OF_ROLLOUTS, LONG_OF_ROLLOUTS),
 }

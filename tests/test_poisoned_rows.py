@@ -61,6 +61,8 @@ def expired(kind: str, version: Submission, rival: Submission) -> list[Job]:
             jobs = [factories.evaluation(task, JobState.QUEUED) for _ in range(2)]
         case "packagebuild":
             jobs = [applications.package(is_built=False, slug=slug).builds.get() for slug in ("one", "two")]
+        case "environmenttrial":
+            jobs = [factories.environment_trial(version.agent.owner, state=JobState.QUEUED) for _ in range(2)]
         case "rollout":
             desk = applications.package().environment
             jobs = list(applications.batch(version.agent.owner, desk, "count", attempts=2).rollouts.order_by("pk"))

@@ -15,10 +15,11 @@ from typing import IO
 from tqdm import tqdm
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, NotInstalled, run_command, show, tell
+from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, BadArgument, NotInstalled, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install, of_script
 from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, launch_of
+from arena_kit.environment.outside.report import report_here
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
@@ -39,6 +40,17 @@ from arena_kit.upload.zip_safety import ArchiveRefused
 FIRST_SEED, SELF_SEED = 1, 0
 MAX_UPLOAD_BYTES = 100 * 1024 * 1024
 """The largest upload of a site that has not changed upload_bytes in QUOTAS."""
+
+
+def _environment(options: argparse.Namespace) -> int:
+    """Report on the folder of an environment, as a site does with one that is uploaded."""
+    folder = Path(options.player)
+    if not (folder / "info.yml").is_file():
+        raise BadArgument(f"--environment is missing: {folder} is not the folder of an environment.")
+    report = report_here(folder)
+    data = {"passes": not report.trouble, "lines": [asdict(line) for line in report.lines]}
+    show(options, data, "\n".join(f"{line.mark:4}  {line.about}: {line.sentence}" for line in report.lines))
+    return NO if report.trouble else DONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 the arena would take it, 3 it would be refused or fail, 1 it could not be tried, "
         "2 wrong arguments.",
     )
-    parser.add_argument("player", help="a folder, a zip or a .py file")
-    add_environment_options(parser, (spec.slug for spec in all_specs()))
+    parser.add_argument("player", help="a folder, a zip or a .py file; or the folder of an environment of your own")
+    add_environment_options(parser, (spec.slug for spec in all_specs()), required=False)
     parser.add_argument("--files-only", action="store_true", help="do not play")
     parser.add_argument("--seed", type=int, default=SELF_SEED, help="seed of the play against itself (default 0)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -93,6 +105,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(options: argparse.Namespace, folder: Path) -> int:
+    if options.environment is None:
+        return _environment(options)
     spec = chosen_spec(options)
     try:
         checked = checked_player(options, spec, folder)

@@ -11,10 +11,12 @@ from arena_kit.environment.registry import get_spec, use_chosen
 from arena_kit.environment.spec import EnvironmentSpec
 
 
-def add_environment_options(parser: argparse.ArgumentParser, names: Iterable[str], *, metavar: str = "NAME") -> None:
+def add_environment_options(
+    parser: argparse.ArgumentParser, names: Iterable[str], *, metavar: str = "NAME", required: bool = True
+) -> None:
     """Add `--environment` and `--environments`. names: those that the help lists."""
     known = ", ".join(names)
-    parser.add_argument("--environment", required=True, metavar=metavar, help=f"one of: {known}")
+    parser.add_argument("--environment", required=required, metavar=metavar, help=f"one of: {known}")
     add_folder_option(parser)
 
 

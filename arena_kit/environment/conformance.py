@@ -42,6 +42,22 @@ def check_environment(spec: EnvironmentSpec, *, matches: int = 20, seed: int = 0
         check.look_at_card()
 
 
+def check_card(spec: EnvironmentSpec) -> None:
+    """Check the card picture alone. Raises NotConforming."""
+    _Check(spec, random.Random(0)).look_at_card()
+
+
+def random_match(spec: EnvironmentSpec, seed: int) -> Iterator[tuple[Environment, tuple[float, ...]]]:
+    """Play a match at random; yield the environment and the last rewards at its start and after each step."""
+    environment, player = spec.make(), _Check(spec, random.Random(seed))
+    environment.reset(seed)
+    yield environment, ()
+    for _ in range(spec.max_steps):
+        if not (seats := environment.to_move):
+            return
+        yield environment, environment.step({seat: player.action(environment, seat) for seat in seats})
+
+
 class _Step(NamedTuple):
     """The result and the observations of a step."""
 
@@ -86,7 +102,7 @@ class _Check:
             closely = self._is_close(len(played))
             if closely:
                 self._check_illegal(environment, seats)
-            actions = {seat: self._action(environment, seat) for seat in seats}
+            actions = {seat: self.action(environment, seat) for seat in seats}
             rewards = environment.step(actions)
             self._require(len(rewards) == spec.seats, "step does not return one reward per seat")
             self._require(all(math.isfinite(reward) for reward in rewards), "a reward is not a finite number")
@@ -113,7 +129,7 @@ class _Check:
     def _is_close(self, number: int) -> bool:
         return self._spec.max_steps <= SHORT_STEPS or number <= CLOSELY_CHECKED_STEPS or number % 50 == 0
 
-    def _action(self, environment: Environment, seat: int) -> Action:
+    def action(self, environment: Environment, seat: int) -> Action:
         if self._spec.action is not None:
             return self._any_action()
         return self._rng.choice(environment.observe(seat).valid_actions)
@@ -185,7 +201,7 @@ class _Check:
         self._require(not active, f"{what} holds scripts or references: {active[:1]}")
 
     def _check_illegal(self, environment: Environment, seats: tuple[int, ...]) -> None:
-        legal = {seat: self._action(environment, seat) for seat in seats}
+        legal = {seat: self.action(environment, seat) for seat in seats}
         for seat in seats:
             for action, what in self._illegal_actions(environment, seat):
                 self._refused(environment, {**legal, seat: action}, IllegalAction, what)

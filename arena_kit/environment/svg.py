@@ -44,6 +44,20 @@ def svg(width: int, height: int, title: str, parts: list[str], *, description: s
     )
 
 
+def unknown_classes(picture: str) -> set[str]:
+    """Return the classes in a picture of which no style in it speaks: a shape that has no other colour is black."""
+    styles = " ".join(re.findall(r"<style[^>]*>(.*?)</style>", picture, re.DOTALL))
+    known = set(re.findall(r"\.([A-Za-z_][\w-]*)", styles))
+    drawn = re.sub(r"<style[^>]*>.*?</style>", "", picture, flags=re.DOTALL)
+    found: set[str] = set()
+    for tag in re.findall(r"<[A-Za-z][^>]*>", drawn):
+        if (named := re.search(r"""\sclass=["']([^"']*)["']""", tag)) and not re.search(r"\s(fill|stroke|style)=", tag):
+            # One class that colours a shape is enough.
+            names = set(named[1].split())
+            found |= names if not names & known else set()
+    return found
+
+
 def label(x: float, y: float, size: int, text: str, *, anchor: str = "middle", colour: str = "muted") -> str:
     """Return a short text with its baseline at (x, y)."""
     return f'<text class="{colour}" x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{escape(text)}</text>'

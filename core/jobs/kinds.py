@@ -7,6 +7,7 @@ from core.models import (
     Build,
     Drill,
     Duel,
+    EnvironmentTrial,
     Evaluation,
     Job,
     PackageBuild,
@@ -31,6 +32,7 @@ JOB_MODELS: dict[str, type[Job]] = {
         PackageBuild,
         Rollout,
         Publication,
+        EnvironmentTrial,
     )
 }
 LOST_CODE = "worker_lost"

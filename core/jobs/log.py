@@ -14,6 +14,7 @@ from core.models import (
     Analysis,
     Duel,
     Environment,
+    EnvironmentTrial,
     Evaluation,
     Job,
     JobFault,
@@ -55,6 +56,8 @@ def job_about(job: Job, worker: str) -> dict[str, object]:
         fields |= {"evaluation_id": job.evaluation_id, "submission_id": job.evaluation.submission_id}
     elif isinstance(job, PackageBuild):
         fields["package_id"] = job.package_id
+    elif isinstance(job, EnvironmentTrial):
+        return fields | {"env_id": job.slug}
     else:
         fields["submission_id"] = about.submission_id  # type: ignore[attr-defined]  # all other kinds have one
     if isinstance(job, Evaluation):

@@ -14,6 +14,7 @@ from core.models.challenge import Challenge, ChallengeKind
 from core.models.course import Announcement, Course, CourseKind, Member, Role, SeenBy
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, EnvironmentKind, Play
+from core.models.environment_trial import EnvironmentTrial
 from core.models.error_mail import ErrorMail
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.invite_link import InviteLink
@@ -107,6 +108,7 @@ __all__ = [
     "EndedBy",
     "Environment",
     "EnvironmentKind",
+    "EnvironmentTrial",
     "ErrorMail",
     "Evaluation",
     "EventKind",

@@ -28,6 +28,7 @@ from core.models import (
     Batch,
     Challenge,
     Duel,
+    EnvironmentTrial,
     Evaluation,
     Notice,
     NoticeChoice,
@@ -241,6 +242,10 @@ def account_parts(user: User) -> Parts:
         "packages": (
             Package.objects.filter(uploaded_by=user),
             ("environment__slug", "number", "archive_bytes", "note", "created_at"),
+        ),
+        "folders_of_environments": (
+            EnvironmentTrial.objects.filter(uploaded_by=user),
+            ("slug", "version", "created_at", "live_at"),
         ),
         "tasks": (
             Task.objects.filter(file__uploaded_by=user),

@@ -15,6 +15,7 @@ from core.models import (
     Build,
     Drill,
     Duel,
+    EnvironmentTrial,
     Evaluation,
     Job,
     JobFault,
@@ -95,6 +96,8 @@ def jobs_visible(rows: QuerySet[AnyJob], viewer: Viewer) -> QuerySet[AnyJob]:
     if rows.model in (Build, Validation, Publication, Evaluation, Drill):
         of_version = Submission.objects.filter(pk=OuterRef("submission"))
         return rows if may(viewer) else rows.filter(Exists(versions_visible(of_version, viewer)))
+    if rows.model is EnvironmentTrial:
+        return rows if may(viewer, "core.view_environmenttrial") else rows.none()
     return rows
 
 
@@ -124,7 +127,7 @@ def job_log_visible(job: Job, viewer: Viewer) -> bool:
             return job_log_visible(job.played, viewer)
         case Evaluation():
             return arena_log_visible(job, viewer)
-        case Recording() | PackageBuild() | Rollout() | Sitting():
+        case Recording() | PackageBuild() | EnvironmentTrial() | Rollout() | Sitting():
             return _may_view(job, viewer)
     submission = submission_of(job)
     return submission is not None and agent_source_visible(submission.agent, viewer)

@@ -37,6 +37,7 @@ from core.models import (
     Duel,
     DuelOutcome,
     Environment,
+    EnvironmentTrial,
     ErrorMail,
     Evaluation,
     Job,
@@ -245,6 +246,15 @@ def recording(
 ) -> Recording:
     """A drawn episode, without its files."""
     return _job(Recording(evaluation=evaluation, choice=choice, episode_number=1), state, seconds=3, **fields)
+
+
+def environment_trial(
+    by: User, slug: str = "nim", state: JobState = JobState.SUCCEEDED, **fields: object
+) -> EnvironmentTrial:
+    """The uploaded folder of a new environment, without its files."""
+    made = EnvironmentTrial(slug=slug, version=1, uploaded_by=by, archive="folder.zip", archive_sha256="0" * 64)
+    made.report = "report.json" if state == JobState.SUCCEEDED else ""
+    return _job(made, state, seconds=3, **fields)
 
 
 def analysis(duel: Duel, number: int = 1, state: JobState = JobState.SUCCEEDED, **fields: object) -> Analysis:
@@ -494,6 +504,8 @@ def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:
         values["outcome"] = DuelOutcome.DRAW if state == JobState.SUCCEEDED else DuelOutcome.NONE
     if rows.model is PackageBuild and state == JobState.SUCCEEDED:
         values |= {"state_digest": "d" * 64, "fresh": "fresh.zip"}
+    if rows.model is EnvironmentTrial and state == JobState.SUCCEEDED:
+        values["report"] = "report.json"
     if rows.model is Rollout:
         judged = {JobState.SUCCEEDED: "SOLVED", JobState.FAILED: "NOT_SOLVED"}.get(state, "")
         judged = "" if fields.get("fault") == JobFault.PLATFORM else judged

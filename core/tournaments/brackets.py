@@ -18,6 +18,7 @@ _SHOWN = (
     "submission",
     "seeding",
     "withdrawn_at",
+    "disqualified_because",
     "submission__public_id",
     "submission__number",
     "submission__rating__value",

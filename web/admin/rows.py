@@ -58,16 +58,19 @@ class Rows(ModelAdmin):
         return lookup.partition("__")[0] not in (self.exclude or ()) and super().lookup_allowed(lookup, value, request)
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        if self.editor is not None and self.has_change_permission(request, obj):
+        if self.editor is not None and self._has_form(request, obj):
             return list(self.editor.form(instance=obj).fields)
         hidden = self.get_exclude(request, obj) or ()
         return [field.name for field in self.opts.fields if field.name not in hidden]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
-        return [] if self.has_change_permission(request, obj) else self.get_fields(request, obj)
+        return [] if self._has_form(request, obj) else self.get_fields(request, obj)
+
+    def _has_form(self, request: HttpRequest, obj: Model | None) -> bool:
+        return self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)
 
     def get_form(self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any) -> Any:
-        if self.editor is not None and self.has_change_permission(request, obj):
+        if self.editor is not None and self._has_form(request, obj):
             return self.editor.form
         return super().get_form(request, obj, change, **kwargs)
 
@@ -75,7 +78,7 @@ class Rows(ModelAdmin):
         return self.editor is not None and self.editor.may_add and may(request.user, SUPERUSER)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return self.editor is not None and may(request.user, SUPERUSER)
+        return self.editor is not None and self.editor.may_change and may(request.user, SUPERUSER)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

@@ -6,7 +6,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from web.api.routing import native
-from web.environments import api, folder_api
+from web.environments import api, folder_api, upload_api
 from web.environments import cite_views as cites
 from web.environments import download_views as downloads
 from web.environments import export_views as exports
@@ -40,6 +40,8 @@ pages = [
 routes = [
     *native("environments/", api.EnvironmentList, "environments"),
     *native("environments/<slug:slug>/", api.EnvironmentShown, "environment"),
+    *native("environment-folders/", upload_api.FolderList, "environment_folders"),
+    *native("environment-folders/<int:pk>/", upload_api.FolderShown, "environment_folder_shown"),
     *native("environments/<slug:slug>/folder.zip", folder_api.EnvironmentFolder, "environment_folder"),
     *native("environments/<slug:slug>/board/", api.EnvironmentBoard, "board"),
     *native("environments/<slug:slug>/leaderboard/", api.EnvironmentLeaderboard, "environment_leaderboard"),

@@ -11,6 +11,7 @@ from django.db.models import Model
 
 from core.jobs.states import StaleJob
 from core.models import User
+from core.people.rights import SUPERUSER
 
 Row = TypeVar("Row", bound=Model)
 NAMES_SHOWN = 3
@@ -58,8 +59,8 @@ class OrganiserAction(Generic[Row]):
     name: in addresses and in the audit log. label: what it does, in words. button: on pages. do: does it and
     returns a sentence, or raises Refused. question: what is asked before; None for an action that is done at once.
     fits: whether a page offers it for a row; `do` checks it again. right: which right it needs, on the
-    row's model or on the model `of`. is_told: whether the row's owner is told; False if nothing changes for
-    them, or if `do` tells them.
+    row's model or on the model `of`; or SUPERUSER. is_told: whether the row's owner is told; False if nothing changes
+    for them, or if `do` tells them.
     """
 
     name: str
@@ -74,6 +75,8 @@ class OrganiserAction(Generic[Row]):
 
     def permission(self, row: Row | type[Row]) -> str:
         """Return the permission that it needs for a row, or for the rows of a model."""
+        if self.right == SUPERUSER:
+            return SUPERUSER
         app, _, model = (self.of or row._meta.label_lower).partition(".")
         return f"{app}.{self.right}_{model}"
 

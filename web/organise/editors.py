@@ -14,8 +14,19 @@ from django.db.models import Model
 from django.utils import timezone
 
 from core.environments.services import environment_settings_save
+from core.environments.trials import environment_upload
 from core.errors import Refused
-from core.models import Agent, Environment, LanguageModel, Package, Season, TournamentSchedule, User, Webhook
+from core.models import (
+    Agent,
+    Environment,
+    EnvironmentTrial,
+    LanguageModel,
+    Package,
+    Season,
+    TournamentSchedule,
+    User,
+    Webhook,
+)
 from core.notices.deliveries import webhook_prepare
 from core.people.acting import owner_told
 from core.people.second_factor_selectors import has_second_factor
@@ -26,11 +37,12 @@ from core.tournaments.schedules import schedule_save
 from web.organise.environment_forms import EnvironmentForm
 from web.organise.forms import PartedForm
 from web.organise.season_forms import ScheduleForm, SeasonForm
-from web.organise.thing_forms import AgentFieldsForm, LanguageModelForm, PackageForm, ProfileFieldsForm
+from web.organise.thing_forms import AgentFieldsForm, FolderForm, LanguageModelForm, PackageForm, ProfileFieldsForm
 from web.organise.webhook_forms import WebhookForm
 from web.site.organisers import may_change_account
 
 TABS = {
+    "environmenttrial": "organise_environments",
     "languagemodel": "organise_applications",
     "package": "organise_applications",
     "season": "organise_tournaments",
@@ -50,7 +62,8 @@ class Editor:
     """The form of the rows of a model. back: the name of the page that lists them.
 
     save: stores the columns of a row that have changed, and returns a sentence that has to be shown, or raises Refused.
-    may_add: whether there is a form for a new row. objection: why this organiser may not change a row.
+    may_add, may_change: whether there is a form for a new row, and for one that is there. objection: why this organiser
+    may not change a row.
     """
 
     model: type[Model]
@@ -59,6 +72,7 @@ class Editor:
     back: str
     about: str = ""
     may_add: bool = False
+    may_change: bool = True
     objection: Callable[[User, Any], str] = anyone
 
     @property
@@ -127,6 +141,14 @@ def _package(package: Package, user: User, fields: Collection[str]) -> str:
     return "" if is_new else "The arena had this zip already, and nothing has changed."
 
 
+def _folder(trial: EnvironmentTrial, user: User, fields: Collection[str]) -> str:
+    archive: Any = trial.archive.file
+    made = environment_upload(owner=user, archive=archive)
+    trial.pk = made.pk
+    trial.refresh_from_db()
+    return ""
+
+
 def _season(season: Season, user: User, fields: Collection[str]) -> str:
     _store(season, fields)
     return ""
@@ -166,6 +188,10 @@ EDITORS = {
                about="A changed address has to be confirmed by a link that is mailed there."),
         Editor(Package, PackageForm, _package, "web:organise_packages", may_add=True,
                about="A package runs programs of its own. The arena builds it, then tries its tasks."),
+        Editor(EnvironmentTrial, FolderForm, _folder, "web:organise_jobs_environmenttrial", may_add=True,
+               may_change=False,
+               about="The folder is tried in a container without a network; a superuser then puts it live. Only "
+               "organisers to whom a superuser gave the right may upload one."),
         Editor(LanguageModel, LanguageModelForm, _model, "web:organise_models", may_add=True,
                about="A model stays, because rollouts name it; one that is not active can no longer be chosen."),
         Editor(Season, SeasonForm, _season, "web:organise_seasons", may_add=True),

@@ -12,6 +12,7 @@ from core.models import (
     Build,
     Drill,
     Duel,
+    EnvironmentTrial,
     Evaluation,
     Job,
     JobFault,
@@ -38,10 +39,12 @@ JOB_TITLES = {
     "packagebuild": "Builds of packages",
     "rollout": "Rollouts",
     "publication": "Publications",
+    "environmenttrial": "Folders of environments",
 }
 JOB_SEARCH = {
     "analysis": ("#duel_id", "asked_by__username"),
     "duel": ("#pk", "player_1__agent__name", "player_2__agent__name"),
+    "environmenttrial": ("#pk", "slug", "uploaded_by__username"),
     "evaluation": ("#pk", "agent__name", "agent__owner__username", "@submission__public_id"),
     "packagebuild": ("package__environment__slug",),
     "recording": ("#evaluation_id", "evaluation__agent__name"),
@@ -88,6 +91,8 @@ def site_page(job: Job) -> str:
             return f"{page}#analysis"
         case Sitting() | Rollout():
             return reverse(f"web:{job.KIND}", args=[job.public_id])
+        case EnvironmentTrial():
+            return reverse("web:environment", args=[job.slug]) if job.environment_id else job_address(job)
         case PackageBuild():
             return reverse("web:environment", args=[job.package.environment.slug])
         case Build() | Validation() | Publication() | Drill():

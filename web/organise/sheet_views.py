@@ -6,11 +6,14 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
+from core.environments.bringing import is_live
+from core.environments.differences import folder_sources
+from core.environments.trials import trial_report
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import wait_of
 from core.listing import Counted
-from core.models import Environment
+from core.models import Environment, EnvironmentTrial, Job
 from core.people.rights import may
 from core.submissions.visibility import job_log_visible
 from web.organise.actions.registry import KINDS
@@ -19,6 +22,7 @@ from web.organise.job_sheets import JOB_TITLES, site_page
 from web.organise.sheets import BY_KIND, SHEETS
 from web.site.organisers import check, organisers
 from web.site.requests import page_number, viewer_of
+from web.sittings.offers import picture_address
 
 A_PAGE = 50
 
@@ -53,7 +57,7 @@ def rows(request: HttpRequest, kind: str) -> HttpResponse:
         "table": [(row, [(column, column.value(row)) for column in sheet.columns]) for row in page.object_list],
         "actions": [one for one in sheet.actions if may(user, one.permission(sheet.model))],
         "siblings": [one for one in SHEETS if one.tab == sheet.tab and may(user, one.right)],
-        "may_change": editor is not None and may(user, editor.right("change")),
+        "may_change": editor is not None and editor.may_change and may(user, editor.right("change")),
         "may_add": editor is not None and editor.may_add and may(user, editor.right("add")),
     }
     return render(request, "web/organise/rows.html", context)
@@ -76,5 +80,21 @@ def job(request: HttpRequest, kind: str, job_id: int) -> HttpResponse:
         "sees_log": sees_log,
         "attempts": attempts_of(row) if sees_log else (),
         "page": site_page(row),
+        **_trial(row),
     }
     return render(request, "web/organise/job.html", context)
+
+
+def _trial(row: Job) -> dict[str, object]:
+    """Return what the page of an uploaded folder shows more than those of other jobs."""
+    if not isinstance(row, EnvironmentTrial):
+        return {}
+    report = trial_report(row)
+    return {
+        "is_folder": True,
+        "tab": "organise_environments",
+        "report": report,
+        "shown": [(one.text, picture_address(one.picture)) for one in report.shown] if report else [],
+        "sources": folder_sources(row),
+        "is_live": is_live(row),
+    }

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 
 from arena_kit.rollout.values.strict_json import NotJson, flaws, parse_json
-from core.models import Agent, LanguageModel, Package, User
+from core.models import Agent, EnvironmentTrial, LanguageModel, Package, User
 from core.notices.outgoing import model_address_problem
 from web.organise.forms import Part, PartedForm
 from web.site.uploads import too_large
@@ -67,10 +67,28 @@ class PackageForm(PartedForm):
 
     def clean_archive(self) -> Any:
         """Refuse a file of which the upload has kept nothing."""
-        archive = self.cleaned_data["archive"]
-        if archive.size > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(too_large())
-        return archive
+        return _of_fitting_size(self.cleaned_data["archive"])
+
+
+def _of_fitting_size(archive: Any) -> Any:
+    if archive.size > settings.MAX_UPLOAD_BYTES:
+        raise ValidationError(too_large())
+    return archive
+
+
+class FolderForm(PartedForm):
+    """The zip of an environment's folder."""
+
+    class Meta:
+        model = EnvironmentTrial
+        fields = ("archive",)
+        labels = {"archive": "Folder"}
+        help_texts = {"archive": "A zip of one folder with info.yml, as arena pull gets it."}
+        widgets = {"archive": forms.FileInput(attrs={"accept": ".zip"})}
+
+    def clean_archive(self) -> Any:
+        """Refuse a file of which the upload has kept nothing."""
+        return _of_fitting_size(self.cleaned_data["archive"])
 
 
 class SamplingField(forms.JSONField):

@@ -41,6 +41,7 @@ pages = [
     path("organise/applications/", sheets.first, {"tab": "organise_applications"}, name="organise_applications"),
     path("organise/jobs/", sheets.first, {"tab": "organise_jobs"}, name="organise_jobs"),
     *(path(f"organise/{sheet.slug}/", sheets.rows, {"kind": sheet.kind}, name=sheet.name) for sheet in SHEETS),
+    path("organise/folders/add/", edit.add, {"kind": "environmenttrial"}, name="organise_add_environmenttrial"),
     path("organise/jobs/<slug:kind>/<int:job_id>/", sheets.job, name="organise_job"),
     *(
         route

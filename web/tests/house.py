@@ -100,6 +100,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "game": games.pk,
         "model": LanguageModel.objects.latest("pk").pk,
         "package": Package.objects.latest("pk").pk,
+        "folder": factories.environment_trial(cast.olga).pk,
         "schedule": factories.schedule(games, "every week").pk,
         "task": task.slug,
         "env_id": task.env_id,

@@ -91,6 +91,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         anna.latest_build,
         anna.latest_validation,
         factories.publication(anna),
+        factories.environment_trial(people.alice),
         tournament,
         tournament.participants.first(),
         duel,

@@ -332,6 +332,8 @@ GET    /organise/schedules/{schedule}/                              302 403 403 
 POST   /organise/schedules/{schedule}/                              302 403 403 422
 GET    /organise/packages/add/                                      302 403 403 200
 POST   /organise/packages/add/                                      302 403 403 422
+GET    /organise/folders/add/                                       302 403 403 200
+POST   /organise/folders/add/                                       302 403 403 422
 GET    /organise/packages/{package}/                                302 403 403 200
 POST   /organise/packages/{package}/                                302 403 403 302
 GET    /organise/models/                                            302 403 403 200
@@ -349,6 +351,7 @@ GET    /organise/jobs/drill/                                        302 403 403 
 GET    /organise/jobs/sitting/                                      302 403 403 200
 GET    /organise/jobs/packagebuild/                                 302 403 403 200
 GET    /organise/jobs/rollout/                                      302 403 403 200
+GET    /organise/jobs/environmenttrial/                             302 403 403 200
 GET    /organise/jobs/publication/                                  302 403 403 200
 GET    /organise/jobs/build/{build}/                                302 403 403 200
 GET    /organise/do/duel/void/?row={duel}                           302 403 403 200
@@ -527,6 +530,9 @@ GET    /api/v1/applications/desk/tasks/count/                       200 200 200 
 PATCH  /api/v1/applications/desk/tasks/count/                       401 415 415 415
 DELETE /api/v1/applications/desk/tasks/count/                       401 400 400 400
 GET    /api/v1/applications/desk/analytics/                         200 200 200 200
+GET    /api/v1/environment-folders/                                 200 200 200 200
+POST   /api/v1/environment-folders/                                 401 400 400 400
+GET    /api/v1/environment-folders/{folder}/                        404 404 404 200
 GET    /api/v1/packages/                                            200 200 200 200
 POST   /api/v1/packages/                                            401 400 400 400
 GET    /api/v1/tasks/                                               200 200 200 200
@@ -599,6 +605,7 @@ core.member               200 403 200 403 403 403 200
 core.announcement         200 403 200 403 403 403 200
 core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
+core.environmenttrial     200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
 core.promotion            200 403 200 403 403 403 200
 core.publication          200 403 200 403 403 403 200

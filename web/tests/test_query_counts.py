@@ -25,7 +25,7 @@ MANY = 200
 
 ONE_ROW = {
     "api": ("token", "environment", "agent", "native_submission", "tournament", "tournament_act", "duel",
-            "evaluation", "job", "results",
+            "evaluation", "job", "results", "environment_folder_shown",
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "application_task", "dashboard_task",
             "course_marks", "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
@@ -33,7 +33,7 @@ ONE_ROW = {
             "course_code", "organise_plan",
              "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
             *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()
-              for verb in (("add", "change") if editor.may_add else ("change",))),
+              for verb in ("add", "change") if getattr(editor, f"may_{verb}")),
             # Pages of applications, counted in web/rollouts/tests/test_pages.py.
             # Pages of courses, counted in web/courses/tests/test_pages.py.
             "courses", "course", "course_people", "course_join", "course_add", "course_change", "course_news",
@@ -224,6 +224,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "evaluations": [],
         "episodes": [rows.evaluation.pk],
         "jobs": [],
+        "environment_folders": [],
         **{name: [] for name in ("applications", "packages", "tasks", "batches", "models", "rollouts")},
         **{f"dashboard_{name}": [] for name in ("tasks", "rollouts", "stats")},
         "leaderboard_environments": [],

@@ -33,6 +33,7 @@ FORMS = {
     "/organise/people/{user}/profile/", "/organise/agents/{agent_id}/", "/organise/environments/{game}/",
     "/organise/seasons/add/", "/organise/seasons/{season}/", "/organise/schedules/add/",
     "/organise/schedules/{schedule}/", "/organise/models/add/", "/organise/models/{model}/", "/organise/packages/add/",
+    "/organise/folders/add/",
     "/organise/do/duel/{duel}/void/", "/api/v1/jobs/build/{build}/priority/", "/api/v1/tournaments/{cup}/acts/pause/",
 }  # fmt: skip
 """Addresses whose form is not empty: tests of organise, courses and jobs send them and read the audit log."""

@@ -93,11 +93,11 @@ def wire_of(word: str) -> socket.socket:
 class Limited:
     """A running limited process, and our end of the socket."""
 
-    def __init__(self, module: str, *arguments: str) -> None:
+    def __init__(self, module: str, *arguments: str, hash_seed: str = "0") -> None:
         """module: what runs it, as `python -m module WIRE PARENT *arguments`. Raises OSError."""
         variables = {
             "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
-            "PYTHONHASHSEED": "0",
+            "PYTHONHASHSEED": hash_seed,
             # Threads of libraries would count against the limits, and play no match faster.
             **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
             **{name: os.environ[name] for name in KEPT if name in os.environ},

@@ -10,6 +10,10 @@ from arena_kit.text import plain_text
 MESSAGE_CHARACTERS = 300
 
 
+class TooLong(BaseException):
+    """The code takes too long; not an Exception, so that it rarely catches this."""
+
+
 def sentence_of(error: BaseException, folder: Path) -> str:
     """Return where an exception was raised in a folder, with its type and message.
 
@@ -21,7 +25,7 @@ def sentence_of(error: BaseException, folder: Path) -> str:
     for raised in _chain(error):
         frames = traceback.extract_tb(raised.__traceback__)
         places = [frame for frame in frames if _is_within(frame.filename, folder)]
-        if places and not _is_own(raised):
+        if places and (isinstance(raised, TooLong) or not _is_own(raised)):
             return f"{_name(places[-1].filename, folder)}, line {places[-1].lineno}: {_what(raised)}."
     return f"{folder.name}: {_what(error)}."
 

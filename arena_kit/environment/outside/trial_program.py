@@ -12,7 +12,7 @@ from typing import Any
 from arena_kit.environment.conformance import NotConforming, check_environment
 from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.limited import Timer, confine, wire_of
-from arena_kit.environment.outside.sentences import sentence_of
+from arena_kit.environment.outside.sentences import TooLong, sentence_of
 from arena_kit.machine.processes import alarm
 
 MATCHES = 3
@@ -20,20 +20,16 @@ SECONDS = 18.0
 """After this time the trial ends itself and names the line; its parent kills it a little later."""
 
 
-class TooLong(BaseException):
-    """The trial takes too long; not an Exception, so that the folder's code rarely catches it."""
-
-
-def _limit_time() -> None:
-    """Raise TooLong in the code that runs when this process could have run for SECONDS."""
+def limit_time(seconds: float, told: float) -> None:
+    """Raise TooLong in the code that runs when this process could have run for some seconds. told: those it names."""
     timer = Timer(os.getpid())
 
     def look() -> None:
-        if (left := SECONDS - timer.seconds()) <= 0:
-            raise TooLong(f"it takes more than {trial.SECONDS:g} s")
+        if (left := seconds - timer.seconds()) <= 0:
+            raise TooLong(f"it takes more than {told:g} s")
         alarm(max(left, 0.1), look)
 
-    alarm(SECONDS, look)
+    alarm(seconds, look)
 
 
 def try_here(path: Path) -> dict[str, Any]:
@@ -71,12 +67,10 @@ def main() -> None:
     wire, parent, name = wire_of(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     confine(parent, processor_seconds=30)
     process = os.getpid()
-    _limit_time()
+    limit_time(SECONDS, trial.SECONDS)
     path = Path(name)
     try:
         said = try_here(path)
-    except TooLong as error:
-        said = {"because": sentence_of(error, path.parent.resolve()).replace("TooLong: ", "")}
     except BaseException as error:
         said = {"because": sentence_of(error, path.parent.resolve())}
     alarm(0)

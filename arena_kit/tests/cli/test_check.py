@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.cli.main import main
+from arena_kit.tests.environment.edited import nim
 from arena_kit.tests.playing import player
 from arena_kit.upload.requirements import Requirements
 
@@ -64,3 +65,18 @@ def test_a_script_without_requirements_gets_those_of_the_site(
     monkeypatch.setattr("arena_kit.cli.check.install", install)
     assert main(["check", str(tmp_path), "--environment", "cart-pole", "--sandbox", "process", *words]) == 0
     assert asked == [installed]
+
+
+def test_the_folder_of_an_environment_is_reported_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(nim(tmp_path)), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["passes"]
+    assert {line["mark"] for line in data["lines"]} == {"good"}
+    assert main(["check", str(nim(tmp_path, "broken", begins="raise RuntimeError('no board')"))]) == 3
+    assert "no board" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_player_needs_an_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "player.py").write_text(player())
+    assert main(["check", str(tmp_path)]) == 2
+    assert "--environment is missing" in capsys.readouterr().err

@@ -9,14 +9,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
-from django.db.models import Exists, OuterRef, Sum
+from django.db.models import Exists, OuterRef
 
 from arena_kit.environment.availability import Trials, Unavailability
-from arena_kit.environment.info import file_name
 from arena_kit.environment.outside.copies import copies_announce, copy_keep
-from arena_kit.environment.protocol import UnknownEnvironment
-from arena_kit.environment.registry import LeftOut, all_specs, get_spec, left_out, notes, own_slugs, try_again
+from arena_kit.environment.registry import LeftOut, all_specs, left_out, notes, own_slugs, try_again
 from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.additions import additions_sync, additions_written
 from core.environments.availability import (
@@ -24,11 +21,9 @@ from core.environments.availability import (
     availability_note,
     environment_retire,
     left_out_note,
-    trouble_in_pods,
 )
-from core.environments.services import choices_of, environment_sync
-from core.jobs.states import OPEN
-from core.models import Agent, Duel, Environment, EnvironmentKind, Evaluation, Validation
+from core.environments.syncing import NotSynced, spec_sync
+from core.models import Agent, Environment, EnvironmentKind
 
 MISSING = Unavailability(
     "Its folder or file is missing.",
@@ -72,8 +67,15 @@ class Command(BaseCommand):
         new = own_slugs() - known
         broken = {slug: trouble for slug, trouble in troubles.items() if slug in new and not trouble.is_missing}
         for spec in specs:
-            if spec.slug not in broken and (trouble := self._sync(spec, troubles.get(spec.slug), options)):
-                broken[spec.slug] = trouble
+            if spec.slug in broken:
+                continue
+            try:
+                for sentence in spec_sync(
+                    spec=spec, trouble=troubles.get(spec.slug), reset_limits=options["reset_limits"]
+                ):
+                    self.stdout.write(sentence)
+            except NotSynced as error:
+                broken[spec.slug] = Unavailability(str(error))
         for environment in additions_sync(troubles=troubles, reset_limits=options["reset_limits"]):
             self.stdout.write(f"{environment.spec_id}: added by a submission, up to date")
         missing = self._close_gone(specs, left_out(), options["retire"])
@@ -105,62 +107,6 @@ class Command(BaseCommand):
             copies_announce(settings.ENVIRONMENTS_DIR)
         except OSError as error:
             self.stdout.write(f"Note: no copies are kept, and site and workers have to be restarted: {error}")
-
-    def _sync(
-        self, spec: EnvironmentSpec, trouble: Unavailability | None, options: dict[str, Any]
-    ) -> Unavailability | None:
-        """Write the row of a spec; return what keeps an organiser's environment from having one."""
-        other = Environment.objects.filter(slug=spec.slug).exclude(added_file="").exclude(env_id=spec.public_id).first()
-        if other is not None:
-            return Unavailability(
-                f"{spec.slug}: slug: a submission added another environment of this slug, {other.env_id}."
-            )
-        before = Environment.objects.filter(slug=spec.slug).first()
-        try:
-            environment, _ = environment_sync(spec=spec, reset_limits=options["reset_limits"])
-        except DatabaseError as error:
-            if not spec.is_outside:
-                raise
-            return Unavailability(f"{file_name(spec.file)}: the database refuses it: {' '.join(str(error).split())}")
-        if trouble is None and (trouble := trouble_in_pods(environment, spec)) is not None:
-            self.stdout.write(f"{spec.slug}: not available here. {trouble.because} {trouble.hint}")
-        availability_note(environment=environment, trouble=trouble)
-        said = "created" if before is None else self._changes(before, environment, spec)
-        self.stdout.write(f"{environment.spec_id}: {said}")
-        return None
-
-    def _changes(self, before: Environment, environment: Environment, spec: EnvironmentSpec) -> str:
-        """Return what a sync has changed, and where organisers' settings differ from the file."""
-        said = ["active again"] if environment.is_active and not before.is_active else []
-        if before.version != environment.version:
-            said.append(f"the rules have changed: {self._new_rules(before, environment)}")
-        differs = [
-            f"{name.replace('_', ' ')}: {getattr(environment, name)} here, {value} in {spec.file.name}"
-            for name, value in choices_of(spec).items()
-            if getattr(environment, name) != value
-        ]
-        if differs:
-            said += [*differs, f"`--reset-limits` applies {'it' if len(differs) == 1 else 'them'}"]
-        return "; ".join(said) or "up to date"
-
-    def _new_rules(self, before: Environment, environment: Environment) -> str:
-        """Return what follows from new rules, in words."""
-        earlier, now = {"environment_version__in": before.rules_ids}, {"environment_version": environment.spec_id}
-        if environment.is_scored:
-            again = Evaluation.objects.filter(**now, state__in=OPEN).count()
-            done, words = Evaluation.objects.filter(**earlier).count(), ("evaluation", "evaluations")
-        else:
-            again = Validation.objects.filter(**now, state__in=OPEN).count()
-            done = Duel.objects.filter(**earlier).aggregate(sum=Sum("matches_done"))["sum"] or 0
-            words = ("match", "matches")
-        its = f"its {done} {words[done != 1]}"
-        try:
-            get_spec(before.spec_id)
-            kept = f"is kept for {its}"
-        except UnknownEnvironment:
-            kept = f"is not kept, and {its} can be neither drawn nor checked"
-        versions = "1 version is" if again == 1 else f"{again} versions are"
-        return f"{versions} {'evaluated' if environment.is_scored else 'validated'} again, {before.spec_id} {kept}"
 
     def _close_gone(
         self, specs: tuple[EnvironmentSpec, ...], files: tuple[LeftOut, ...], retired: Sequence[str]

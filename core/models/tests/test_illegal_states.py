@@ -25,6 +25,7 @@ from core.models import (
     DrillMove,
     Duel,
     Environment,
+    EnvironmentTrial,
     Evaluation,
     InviteLink,
     JobState,
@@ -143,6 +144,8 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("package_numbers_in_range", Package, {"memory_bytes": 0}),
     ("packagebuild_result_is_whole", PackageBuild, {"state_digest": ""}),
     ("packagebuild_result_is_whole", PackageBuild, {"fresh": ""}),
+    ("environmenttrial_has_report", EnvironmentTrial, {"report": ""}),
+    ("environmenttrial_live_is_tried", EnvironmentTrial, {"live_at": NOON}),
     ("task_is_whole", Task, {"revision": 0}),
     ("task_is_whole", Task, {"split": "OPEN"}),
     ("task_is_whole", Task, {"key": ""}),
@@ -347,6 +350,7 @@ def arena() -> None:
     factories.webhook()
     InviteLink.objects.create(name="Class 9b", expires_at=LATER)
     applications.everything(owner)
+    factories.environment_trial(owner)
     TaskSet.objects.get_or_create(environment=Task.objects.all()[0].environment, number=1)
 
 

@@ -8,6 +8,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.sessions.models import Session
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Model, QuerySet
 from django.forms import BaseModelForm
@@ -16,6 +17,8 @@ from django.urls import reverse
 from pytest_django.asserts import assertContains, assertNotContains
 from pytest_django.fixtures import Settings
 
+from arena_kit.tests.environment.edited import zipped
+from arena_kit.tests.environment.outside import FOLDERS
 from core.addresses import client_address
 from core.append_only import unprotected
 from core.models import Agent, AuditEntry, Environment, User
@@ -61,6 +64,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "price_in_micros": "0", "price_cached_micros": "0", "price_out_micros": "0", "sampling": "{}", "users": "STAFF",
     },
     "core.package": {"archive": applications.packed(slug="added")},
+    "core.environmenttrial": {"archive": SimpleUploadedFile("nim.zip", zipped(FOLDERS / "nim"))},
     "core.webhook": {"name": "talk", "format": "SLACK", "secret_url": "https://hooks.example/", "kinds": "ALARM"},
     "auth.group": {"name": "friends"},
     "django_q.schedule": {

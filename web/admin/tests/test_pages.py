@@ -107,6 +107,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.rating_point(players[0], timezone.now())
     FormerName.objects.create(environment=players[0].agent.environment, agent=players[0].agent, name="anna-old")
     factories.notice(players[0].agent.owner)
+    factories.environment_trial(players[0].agent.owner, "anna")
     factories.webhook("anna's chat")
     InviteLink.objects.create(name="anna's class", expires_at=timezone.now())
     factories.lens(tournament.environment)

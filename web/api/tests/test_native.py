@@ -327,6 +327,7 @@ def test_how_long_the_queues_are(client: Client, arena: Arena) -> None:
         "packagebuild",
         "rollout",
         "publication",
+        "environmenttrial",
     }
 
 

@@ -18,6 +18,7 @@ from core.models import (
     Delivery,
     Duel,
     Environment,
+    EnvironmentTrial,
     Evaluation,
     InviteLink,
     Job,
@@ -40,6 +41,7 @@ from web.organise.actions.agents import AGENT_ACTIONS, VERSION_ACTIONS
 from web.organise.actions.applications import CANCEL_BATCH, PACKAGE_ACTIONS
 from web.organise.actions.duels import DUEL_ACTIONS
 from web.organise.actions.environments import ENVIRONMENT_ACTIONS, REVEAL
+from web.organise.actions.folders import FOLDER_ACTIONS
 from web.organise.actions.jobs import BUILD_AGAIN, EVALUATE_AGAIN, JOB_ACTIONS, PUBLISH_AGAIN
 from web.organise.actions.operation import DELETE, DRAIN, SEND_AGAIN, SETTLE, TEST
 from web.organise.actions.people import END_LINK, PEOPLE_ACTIONS, REVOKE
@@ -65,6 +67,7 @@ JOBS: dict[type[Job], Sequence[OrganiserAction[Any]]] = {
     Evaluation: (*JOB_ACTIONS, EVALUATE_AGAIN),
     Publication: (*JOB_ACTIONS, PUBLISH_AGAIN),
     Duel: DUEL_ACTIONS,
+    EnvironmentTrial: (*FOLDER_ACTIONS, *JOB_ACTIONS),
 }
 """The actions on kinds of jobs that have more than those of every job."""
 

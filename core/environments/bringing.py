@@ -1,0 +1,106 @@
+"""An uploaded folder of an environment goes live: from then on its code runs as that of all organisers does.
+
+That is beside the site and the workers, in processes that contain mistakes, not malice: so a superuser decides it.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from arena_kit.environment.outside.copies import EARLIER, copies_announce, copy_keep
+from arena_kit.environment.registry import all_specs, left_out
+from core.environments.availability import RETIRED
+from core.environments.folders import MARK, folder_placed, live_spec, place_of, trial_content
+from core.environments.syncing import NotSynced, spec_sync
+from core.environments.trials import environment_of
+from core.errors import Refused
+from core.jobs.locks import name_lock
+from core.models import Environment, EnvironmentTrial, JobState, User
+from core.people.rights import SUPERUSER, may
+
+logger = logging.getLogger(__name__)
+WITH_LIMITS = "“Put live with its limits”"
+LOCK = "environments brought"
+
+
+def is_live(trial: EnvironmentTrial) -> bool:
+    """Return whether it is the folder of its environment that was put live last."""
+    return trial.live_at is not None and trial == live_trial(trial.slug)
+
+
+def live_trial(slug: str) -> EnvironmentTrial | None:
+    """Return the folder of an environment that was put live last; None where none was uploaded."""
+    return EnvironmentTrial.objects.filter(slug=slug, live_at__isnull=False).order_by("live_at", "pk").last()
+
+
+def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -> str:
+    """Put a folder live that has passed its trial; return what that changed. No restart is needed.
+
+    with_limits: whether limits and match counts of info.yml replace those that organisers have set. Raises Refused, and
+    then the folder that was live before stays.
+    """
+    if not may(by, SUPERUSER):
+        raise Refused("Only superusers put environments live, because their code then runs beside the arena's own.")
+    if trial.state != JobState.SUCCEEDED:
+        raise Refused("Only a folder that has passed its trial can go live.")
+    with transaction.atomic(), trial_content(trial) as (folder, spec):
+        name_lock(LOCK)
+        environment_of(spec)
+        live = live_spec(spec.slug)
+        if live is not None and live.version > spec.version:
+            raise Refused(f"{live.id} is live, and versions only rise.")
+        with folder_placed(folder, place_of(spec.slug)) as place:
+            found = next((one for one in all_specs() if one.slug == spec.slug and one.file.parent == place), None)
+            if found is None:
+                why = (one.because for one in left_out() if one.path.is_relative_to(place))
+                raise Refused(next(why, "The site does not find it in its folder of environments."))
+            copy_keep(found)
+            copies_announce(settings.ENVIRONMENTS_DIR)
+            try:
+                said = spec_sync(spec=found, trouble=None, reset_limits=with_limits, applied_by=WITH_LIMITS)
+            except NotSynced as error:
+                raise Refused(str(error)) from None
+        trial.environment, trial.live_at = Environment.objects.get(slug=spec.slug), timezone.now()
+        trial.save(update_fields=["environment", "live_at"])
+    return " ".join(said)
+
+
+def environments_fetch() -> None:
+    """Unpack on this machine what went live on another one, with earlier rules, unless they share the folder.
+
+    A folder that was changed by hand stays until the next upload goes live.
+    """
+    rows = EnvironmentTrial.objects.filter(live_at__isnull=False).exclude(environment__unavailable_because=RETIRED)
+    live: dict[str, list[EnvironmentTrial]] = {}
+    for trial in rows.order_by("live_at", "pk"):
+        live.setdefault(trial.slug, []).append(trial)
+    folder = settings.ENVIRONMENTS_DIR.absolute()
+    for slug, trials in live.items():
+        places = {folder / EARLIER / f"{slug}-v{trial.version}": trial for trial in trials}
+        places[place_of(slug)] = trials[-1]
+        for place, trial in places.items():
+            if _is_missing(place, trial, is_copy=place.parent.name == EARLIER):
+                _fetch(trial, place)
+
+
+def _is_missing(place: Path, trial: EnvironmentTrial, *, is_copy: bool) -> bool:
+    # A folder without the mark was put there by hand.
+    mark = place / MARK
+    if is_copy or not mark.is_file():
+        return not place.exists()
+    return mark.read_text(encoding="ascii", errors="replace") != trial.archive_sha256
+
+
+def _fetch(trial: EnvironmentTrial, place: Path) -> None:
+    try:
+        with transaction.atomic(), trial_content(trial) as (folder, _):
+            name_lock(LOCK)
+            with folder_placed(folder, place):
+                copies_announce(settings.ENVIRONMENTS_DIR)
+    except (Refused, OSError) as error:
+        logger.warning("%s could not be fetched to %s: %s", trial, place, error)
