@@ -8,6 +8,7 @@ import signal
 import stat
 import zipfile
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.request import urlopen
@@ -22,7 +23,7 @@ from arena_kit.cli.main import main
 from arena_kit.cli.sites import path_of_sites
 from arena_kit.environment.protocol import UnknownEnvironment
 from core.duels.replays import ReplayForm, replay_file_make
-from core.models import Duel, Submission, User
+from core.models import Duel, Submission, Tournament, User
 from core.people.tokens import token_create
 from core.tests import factories
 from tests.samples import BROKEN, FIRST, LAST, MIDDLE, deliver_messages, tic_tac_toe, upload
@@ -262,3 +263,47 @@ def test_the_environment_of_a_zip_is_whole(arena: Arena, live_server: LiveServer
         names = zipfile.ZipFile(io.BytesIO(answer.read())).namelist()
     assert {"tic_tac_toe/info.yml", "tic_tac_toe/rules.py", "tic_tac_toe/render.py"} <= set(names)
     assert not any("tests/" in name for name in names)
+
+
+def test_organisers_run_a_cup_and_its_participants_register(
+    arena: Arena, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = tic_tac_toe("tic-tac-toe-v2")
+    olga, ada, bob = (factories.user(name) for name in ("olga", "ada", "bob"))
+    User.objects.filter(pk=olga.pk).update(is_staff=True, is_superuser=True)
+    factories.second_factor(olga)
+    factories.ready(factories.agent(ada, environment, "alpha"))
+    factories.ready(factories.agent(bob, environment, "beta"))
+
+    def as_(person: User, *words: str) -> tuple[int, str, str]:
+        monkeypatch.setenv("ARENA_URL", live_server.url)
+        monkeypatch.setenv("ARENA_TOKEN", token_of(person))
+        return arena("organise", *words)
+
+    opens = timezone.now() - timedelta(hours=1)
+    plan = tmp_path / "plan.yml"
+    plan.write_text(
+        "environment: tic-tac-toe\nname: Cup\nformat: single-elimination\n"
+        f"registration_opens_at: {opens.isoformat()}\nresults: HIDDEN\nis_rated: false\n"
+    )
+    status, out, err = as_(ada, "plan", "plan.yml")
+    assert (status, "does not have the right" in err) == (3, True), err
+    status, out, err = as_(olga, "plan", "plan.yml")
+    assert status == 0, err
+    cup = Tournament.objects.get(name="Cup")
+    assert out == f"Tournament {cup.pk} is planned.\n"
+
+    number = str(cup.pk)
+    assert as_(ada, "register", number, "alpha")[:2] == (0, "It is registered.\n")
+    assert as_(bob, "register", number, "tic-tac-toe/alpha")[0] == 3
+    assert as_(bob, "register", number, "beta")[0] == 0
+    assert as_(bob, "withdraw", number, "beta")[:2] == (0, "It is withdrawn.\n")
+    assert as_(bob, "register", number, "beta")[0] == 0
+    assert as_(ada, "do", number, "begin_now")[0] == 3
+    status, out, err = as_(olga, "do", number, "begin_now")
+    assert (status, "Cup" in out) == (0, True), err
+    assert as_(olga, "do", number, "explode")[0] == 3
+    assert as_(olga, "do", number)[0] == 2
+    assert as_(olga, "table", "cup")[0] == 2
+    (tmp_path / "list.yml").write_text("- a\n")
+    assert "is no plan" in as_(olga, "plan", "list.yml")[2]

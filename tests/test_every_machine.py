@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from arena_kit.cli.main import VERBS
-from core.models import Duel
+from core.models import Duel, Tournament
 from core.people.tokens import token_create
 from core.tests import factories
 from tests.machines.journey import FIRST, GAME, LAST, Machine, at_home
@@ -66,4 +66,6 @@ def test_every_verb_works(
     run("pull", submitted["id"], "--output", "pulled")
     assert (tmp_path / "pulled" / "player.py").read_text() == FIRST
     run("pull", "tic-tac-toe", "--matches")
+    table = run("organise", "table", f"{Tournament.objects.latest('pk').pk}")
+    assert "rank,agent,version,points" in table
     assert machine.used == set(VERBS)

@@ -31,6 +31,7 @@ VERBS = {
     "blunders": "Show where your agent gave something away, and ask your folder for its moves there.",
     "challenge": "Let an agent of yours play against another one, or the top ten.",
     "replay": "Show or write a match of a file or a site, or where your player would move otherwise.",
+    "organise": "Plan and run tournaments of a site.",
     "pull": "Fetch the files of a version, or the folder or the matches of an environment.",
 }
 """Each verb is a module of this package with a function `main(arguments) -> int`."""

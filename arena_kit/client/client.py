@@ -187,6 +187,28 @@ class Client:
     def challenge(self, number: int) -> Challenge:
         return decode(Challenge, self._get(f"challenges/{number}/"), "the challenge")
 
+    def tournament_plan(self, plan: Mapping[str, object]) -> Answer:
+        """Plan a tournament. plan: by the keys of `POST tournaments/`."""
+        return _object(self._transport.json(f"{API}/tournaments/", sent=plan))
+
+    def tournament_act(self, tournament: int, name: str, answers: Mapping[str, object]) -> Answer:
+        """Do what a button of organisers does. answers: to its question, `reason` and `number`."""
+        path = f"{API}/tournaments/{tournament}/acts/{_part(name)}/"
+        return _object(self._transport.json(path, sent=answers))
+
+    def participants(self, tournament: int) -> Iterator[Answer]:
+        """Yield the table of a tournament, the first of it first."""
+        yield from self._pages(f"tournaments/{tournament}/participants/", {"page_size": 100}, "the table")
+
+    def registration_create(self, tournament: int, agent: int) -> None:
+        """Register an agent of yours for a planned tournament."""
+        self._transport.json(f"{API}/tournaments/{tournament}/registrations/", sent={"agent": agent})
+
+    def registration_delete(self, tournament: int, agent: int) -> None:
+        """Withdraw an agent of yours from a planned tournament."""
+        with self._transport.request("DELETE", f"{API}/tournaments/{tournament}/registrations/{agent}/"):
+            pass
+
     def duel(self, number: int) -> DuelRow:
         return decode(DuelRow, self._get(f"duels/{number}/"), "the duel")
 
@@ -245,6 +267,10 @@ class _Joined:
                 return data
             del self._parts[0]
         return b""
+
+
+def _object(found: Any) -> Answer:
+    return found if isinstance(found, dict) else {}
 
 
 def _part(text: str) -> str:
