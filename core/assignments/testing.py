@@ -73,8 +73,12 @@ def _versions(environment: Environment, owners: Collection[int]) -> dict[int, li
 
 def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]) -> bool:
     """Begin the next test of a person; return whether there is one."""
-    in_time = [version for version in versions if not days_of(version, mark.due_at)]
-    late = [version for version in versions if 0 < days_of(version, mark.due_at) <= mark.assignment.late_days]
+    in_time = [version for version in versions if not days_of(version, mark.assignment, mark.due_at)]
+    late = [
+        version
+        for version in versions
+        if 0 < days_of(version, mark.assignment, mark.due_at) <= mark.assignment.late_days
+    ]
     for version in (*in_time[:1], *late[:1]):
         wanted = [goal for goal in mark.goals if _gains(mark, goal, version)]
         if any(goal.baseline.score is not None for goal in wanted):
@@ -88,7 +92,7 @@ def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]
 
 def _gains(mark: Mark, goal: Goal, version: Submission) -> bool:
     """Return whether a version could gain marks at a baseline that it has not met."""
-    worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.due_at))
+    worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.assignment, mark.due_at))
     met = [one for one in goal.tries if one.version == version]
     is_met = len(met) >= TRIES or any(one.is_reached is not None for one in met)
     return not is_met and worth > goal.marks
