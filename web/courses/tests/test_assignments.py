@@ -26,6 +26,7 @@ from core.duels.challenges import challenge_follow
 from core.duels.selectors import match_get, records_open, spec_get
 from core.jobs.lifecycle import job_claim
 from core.models import (
+    Agent,
     Analysis,
     Assignment,
     AuditEntry,
@@ -168,6 +169,20 @@ def test_where_agents_play_alone_the_page_shows_the_score(
     # Of its evaluation there is no page, for anyone.
     assert {client.get(f"/evaluations/{rows.get().pk}/").status_code for client in (bob, teacher)} == {404}
     assert rows.get().pk not in {row["id"] for row in bob.get("/api/v1/evaluations/").json()["results"]}
+
+
+def test_a_form_keeps_a_baseline_that_rests_and_an_environment_that_is_closed(
+    task: Assignment, teacher: Client, easy: Submission
+) -> None:
+    change = page(task, "assignment_change")
+    Agent.objects.filter(pk=easy.agent_id).update(is_resting=True)
+    Environment.objects.filter(pk=task.environment_id).update(is_active=False)
+    form = teacher.get(change).context["form"]
+    chosen = {name: field.value() for name in ("environment", "agent_1") if (field := form[name])}
+    for name, value in chosen.items():
+        assert f'value="{value}" selected' in str(form[name]), name
+    assert teacher.post(change, sent(easy, name="Same")).status_code == 302
+    assert task.baselines.get().agent_id == easy.agent_id
 
 
 def test_a_teacher_changes_copies_and_deletes_an_assignment(
