@@ -185,7 +185,7 @@ def _evaluations(assignments: Sequence[Assignment], person: User | None) -> Iter
 def _mark(assignment: Assignment, member: Member, later: datetime | None, jobs: Sequence[Duel | Evaluation]) -> Mark:
     due_at = assignment.due_at if later is None else max(later, assignment.due_at)
     goals = tuple(_goal(assignment, one, due_at, jobs) for one in assignment.baselines.all())
-    return Mark(assignment, member, due_at, later is not None, goals)
+    return Mark(assignment, member, due_at, due_at > assignment.due_at, goals)
 
 
 def _try(baseline: Baseline, job: Duel | Evaluation) -> Try | None:

@@ -179,6 +179,18 @@ def test_an_extension_moves_the_deadline_of_one_person(task: Assignment, sid: Me
         extend(assignment=task, members=[], due_at=DUE)
 
 
+def test_the_tests_of_a_large_course_begin_in_several_transactions(
+    task: Assignment, here: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.assignments.testing.MOST", 2)
+    for number in range(4):
+        version(member(here, f"s{number}").user, task.environment, NOON)
+    assert len(advance(task)) == 2 * 2
+    version(member(here, "last").user, task.environment, NOON)
+    assert assignments_advance(now=DUE) == 3
+    assert advance(task) == []
+
+
 def test_what_the_arena_fails_is_played_again_a_few_times(task: Assignment, sid: Member) -> None:
     version(sid.user, task.environment, NOON)
     for _ in range(TRIES):
