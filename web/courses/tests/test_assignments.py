@@ -305,7 +305,7 @@ def test_marks_equal_an_independent_recount_of_the_records(
 
 
 def test_an_extension_is_given_to_chosen_people_on_the_roster(
-    task: Assignment, course: Course, teacher: Client, cast: Cast
+    task: Assignment, course: Course, teacher: Client, cast: Cast, visit: As
 ) -> None:
     bob = course.members.get(user=cast.bob)
     roster = reverse("web:course_people", args=["robots"])
@@ -319,7 +319,16 @@ def test_an_extension_is_given_to_chosen_people_on_the_roster(
     for wrong in wrongs:
         assert "No deadline was changed." in teacher.post(address, form | wrong, follow=True).text
     elsewhere = member(Course.objects.create(slug="fish", name="Fish"), "finn")
-    assert "No deadline was changed." in teacher.post(address, form | {"member": [elsewhere.pk]}, follow=True).text
+    for other in (elsewhere.pk, 10**30, "x"):
+        assert "No deadline was changed." in teacher.post(address, form | {"member": [other]}, follow=True).text
+    # A deadline of all that is moved behind it leaves no extension; neither does an earlier one of a person.
+    Assignment.objects.filter(pk=task.pk).update(due_at=task.due_at + timedelta(days=40_000))
+    assert "(extended)" not in visit(cast.bob).get(page(task)).text
+    Assignment.objects.filter(pk=task.pk).update(due_at=task.due_at)
+    assert "(extended)" in visit(cast.bob).get(page(task)).text
+    early = teacher.post(address, form | {"due_at": "2000-01-01T00:00"}, follow=True).text
+    assert f"1 person has until {course.moment(task.due_at)} for Week 1." in early
+    teacher.post(address, form)
     bob.delete()
     assert not task.extensions.exists()
 
