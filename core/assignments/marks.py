@@ -32,6 +32,21 @@ from core.models import (
 from core.times import zone_of
 
 DAY = timedelta(days=1)
+COUNTED = (
+    "state",
+    "test",
+    "test_result",
+    "matches_done",
+    "player_1_wins",
+    "player_2_errors",
+    "draws",
+    "challenge__assignment",
+    "challenge__user",
+    "player_1__public_id",
+    "player_1__created_at",
+    "player_2__agent",
+)
+"""The columns of a duel that the marks of all follow from; the page of one person shows more."""
 
 
 class GoalState(StrEnum):
@@ -171,9 +186,12 @@ def _assignments(course: Course, only: Assignment | None) -> Iterator[Assignment
 
 
 def _duels(assignments: Sequence[Assignment], person: User | None) -> Iterator[Duel]:
-    rows = Duel.objects.filter(challenge__assignment__in=assignments).order_by("pk").defer("log", "history")
-    mine = rows if person is None else rows.filter(challenge__user=person)
-    yield from mine.select_related("challenge", "player_1__agent", "player_2__agent")
+    rows = Duel.objects.filter(challenge__assignment__in=assignments).order_by("pk")
+    if person is None:
+        yield from rows.select_related("challenge", "player_1", "player_2").only(*COUNTED)
+    else:
+        mine = rows.filter(challenge__user=person).defer("log", "history")
+        yield from mine.select_related("challenge", "player_1__agent", "player_2__agent")
 
 
 def _evaluations(assignments: Sequence[Assignment], person: User | None) -> Iterator[Evaluation]:
