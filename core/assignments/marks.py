@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from zoneinfo import ZoneInfo
 
 from core.duels.goals import goal_percent, goal_reached
 from core.jobs.states import OPEN
@@ -28,8 +29,24 @@ from core.models import (
     Submission,
     User,
 )
+from core.times import zone_of
 
 DAY = timedelta(days=1)
+COUNTED = (
+    "state",
+    "test",
+    "test_result",
+    "matches_done",
+    "player_1_wins",
+    "player_2_errors",
+    "draws",
+    "challenge__assignment",
+    "challenge__user",
+    "player_1__public_id",
+    "player_1__created_at",
+    "player_2__agent",
+)
+"""The columns of a duel that the marks of all follow from; the page of one person shows more."""
 
 
 class GoalState(StrEnum):
@@ -117,9 +134,12 @@ class CourseMarks:
         return round(100 * sum(shares, Decimal()) / weights, 2)
 
 
-def late_days(*, uploaded_at: datetime, due_at: datetime) -> int:
-    """Return how many days after a deadline have begun at an upload."""
-    return max(0, -((due_at - uploaded_at) // DAY))
+def late_days(*, uploaded_at: datetime, due_at: datetime, zone: ZoneInfo) -> int:
+    """Return how many days after a deadline have begun at an upload; each ends at the same time by the clocks."""
+    if uploaded_at <= due_at:
+        return 0
+    late = uploaded_at.astimezone(zone).replace(tzinfo=None) - due_at.astimezone(zone).replace(tzinfo=None)
+    return max(1, -(-late // DAY))
 
 
 def marks_for(assignment: Assignment, baseline: Baseline, days: int) -> Decimal:
@@ -161,14 +181,17 @@ def assignment_marks(assignment: Assignment, *, person: User | None = None) -> l
 
 
 def _assignments(course: Course, only: Assignment | None) -> Iterator[Assignment]:
-    rows = course.assignments.select_related("environment").prefetch_related("baselines__agent", "extensions")
+    rows = course.assignments.select_related("environment", "course").prefetch_related("baselines__agent", "extensions")
     yield from rows if only is None else rows.filter(pk=only.pk)
 
 
 def _duels(assignments: Sequence[Assignment], person: User | None) -> Iterator[Duel]:
-    rows = Duel.objects.filter(challenge__assignment__in=assignments).order_by("pk").defer("log", "history")
-    mine = rows if person is None else rows.filter(challenge__user=person)
-    yield from mine.select_related("challenge", "player_1__agent", "player_2__agent")
+    rows = Duel.objects.filter(challenge__assignment__in=assignments).order_by("pk")
+    if person is None:
+        yield from rows.select_related("challenge", "player_1", "player_2").only(*COUNTED)
+    else:
+        mine = rows.filter(challenge__user=person).defer("log", "history")
+        yield from mine.select_related("challenge", "player_1__agent", "player_2__agent")
 
 
 def _evaluations(assignments: Sequence[Assignment], person: User | None) -> Iterator[Evaluation]:
@@ -180,7 +203,7 @@ def _evaluations(assignments: Sequence[Assignment], person: User | None) -> Iter
 def _mark(assignment: Assignment, member: Member, later: datetime | None, jobs: Sequence[Duel | Evaluation]) -> Mark:
     due_at = assignment.due_at if later is None else max(later, assignment.due_at)
     goals = tuple(_goal(assignment, one, due_at, jobs) for one in assignment.baselines.all())
-    return Mark(assignment, member, due_at, later is not None, goals)
+    return Mark(assignment, member, due_at, due_at > assignment.due_at, goals)
 
 
 def _try(baseline: Baseline, job: Duel | Evaluation) -> Try | None:
@@ -202,7 +225,7 @@ def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, jobs: Se
     tries = tuple(found for job in jobs if (found := _try(baseline, job)) is not None)
     best: tuple[Decimal, int, Try] | None = None
     for one in tries:
-        days = days_of(one.version, due_at)
+        days = days_of(one.version, assignment, due_at)
         worth = marks_for(assignment, baseline, days)
         if one.is_reached and days <= assignment.late_days and (best is None or worth > best[0]):
             best = worth, days, one
@@ -214,6 +237,6 @@ def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, jobs: Se
     return Goal(baseline, state, tries, playing or latest, 0, Decimal())
 
 
-def days_of(version: Submission, due_at: datetime) -> int:
-    """Return how many days late a version was uploaded."""
-    return late_days(uploaded_at=version.created_at, due_at=due_at)
+def days_of(version: Submission, assignment: Assignment, due_at: datetime) -> int:
+    """Return how many days late a version was uploaded. due_at: the deadline of its owner."""
+    return late_days(uploaded_at=version.created_at, due_at=due_at, zone=zone_of(assignment.course.time_zone))

@@ -41,18 +41,23 @@ class Wanted:
     score: float | None = None
 
 
-def environments_for(course: Course) -> QuerySet[Environment]:
-    """Return the environments in which a course can have assignments."""
-    rows = Environment.objects.filter(seats__lte=2, is_active=True).exclude(kind=EnvironmentKind.APP)
-    return rows.filter(Q(course=None) | Q(course=course)).order_by("name")
+def environments_for(course: Course, assignment: Assignment | None = None) -> QuerySet[Environment]:
+    """Return the environments in which a course can have assignments, and that of an assignment whatever it is."""
+    rows = Environment.objects.exclude(kind=EnvironmentKind.APP)
+    can = Q(Q(course=None) | Q(course=course), seats__lte=2, is_active=True)
+    return rows.filter(can | Q(pk=assignment and assignment.environment_id)).order_by("name")
 
 
-def baselines_for(course: Course) -> QuerySet[Agent]:
-    """Return the agents that can be baselines of a course: those of its teachers and of the site."""
+def baselines_for(course: Course, assignment: Assignment | None = None) -> QuerySet[Agent]:
+    """Return the agents that can be baselines of a course: those of its teachers and of the site.
+
+    assignment: whose baselines are among them, even if they play no more.
+    """
     teachers = course.members.filter(role=Role.TEACHER).values("user")
     owners = Q(owner__in=teachers) | Q(owner__is_staff=True) | Q(owner__is_quota_exempt=True)
-    rows = Agent.objects.filter(owners, environment__in=environments_for(course).order_by())
-    return rows.filter(is_disabled=False, is_resting=False, deleted_at=None).select_related("environment", "owner")
+    can = Q(owners, environment__in=environments_for(course).order_by(), is_disabled=False, is_resting=False)
+    has = [] if assignment is None else list(assignment.baselines.values_list("agent", flat=True))
+    return Agent.objects.filter(can | Q(pk__in=has), deleted_at=None).select_related("environment", "owner")
 
 
 def assignment_save(*, assignment: Assignment, wanted: Sequence[Wanted], weeks: int = 1) -> list[Assignment]:
@@ -81,7 +86,7 @@ def assignment_delete(*, assignment: Assignment) -> None:
     """Delete an assignment for which no version has played. Raises Refused."""
     with transaction.atomic():
         Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
-        if assignment.challenges.exists() or Evaluation.every.filter(assignment=assignment).exists():
+        if _has_played(assignment):
             raise Refused("Versions have played for it already. With weight 0 it does not count.")
         assignment.delete()
 
@@ -119,11 +124,18 @@ def _later(assignment: Assignment, step: int, wanted: Sequence[Wanted]) -> Assig
     return copy
 
 
+def _has_played(assignment: Assignment) -> bool:
+    return assignment.challenges.exists() or Evaluation.every.filter(assignment=assignment).exists()
+
+
 def _check(assignment: Assignment, wanted: Sequence[Wanted], weeks: int) -> None:
     if not wanted:
         raise Refused("Choose at least one baseline, or a score where agents play alone.", field="agent_1")
     if not 1 <= weeks <= MOST_WEEKS:
         raise Refused(f"A term has 1 to {MOST_WEEKS} assignments.", field="weeks")
+    before = Assignment.objects.filter(pk=assignment.pk).exclude(environment=assignment.environment)
+    if before.exists() and _has_played(assignment):
+        raise Refused("Versions have played for it already, so its environment stays.", field="environment")
     for place, one in enumerate(wanted, start=1):
         if one.agent is not None and one.agent.environment_id != assignment.environment_id:
             raise Refused(f"{one.agent} plays {one.agent.environment}.", field=f"agent_{place}")

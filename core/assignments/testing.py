@@ -10,6 +10,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from itertools import islice
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -22,6 +23,8 @@ from core.evaluations.services import evaluation_create
 from core.jobs.apart import apart
 from core.models import Assignment, Challenge, ChallengeKind, Environment, Submission, SubmissionForm
 
+MOST = 50
+"""How many tests begin in one transaction, which SQLite lets no other write beside."""
 TRIES = 3
 """How often a version meets a baseline while the arena itself fails."""
 WATCHED = timedelta(days=60)
@@ -33,12 +36,15 @@ def assignments_advance(*, now: datetime, environment: Environment | None = None
     begun = 0
     for key in list(_open_assignments(now, environment).values_list("pk", flat=True)):
         with apart(f"Assignment {key}"):
-            begun += assignment_advance(assignment_id=key, now=now)
+            count = MOST
+            while count == MOST:
+                count = assignment_advance(assignment_id=key, now=now)
+                begun += count
     return begun
 
 
 def assignment_advance(*, assignment_id: int, now: datetime) -> int:
-    """Begin the tests of an assignment that are due; return how many."""
+    """Begin the tests of an assignment that are due, at most MOST; return how many."""
     with transaction.atomic():
         # Locked, so that two callers do not test the same version.
         Assignment.objects.select_for_update(no_key=True).get(pk=assignment_id)
@@ -49,7 +55,8 @@ def assignment_advance(*, assignment_id: int, now: datetime) -> int:
         rivals = {agent.pk: version for agent in agents if (version := active_version(agent)) is not None}
         waiting = [mark for mark in assignment_marks(assignment) if not mark.is_full and not _is_playing(mark)]
         versions = _versions(assignment.environment, [mark.member.user_id for mark in waiting])
-        return sum(_begin(mark, versions[mark.member.user_id], rivals) for mark in waiting)
+        begun = (mark for mark in waiting if _begin(mark, versions[mark.member.user_id], rivals))
+        return sum(1 for _ in islice(begun, MOST))
 
 
 def _open_assignments(now: datetime, environment: Environment | None) -> QuerySet[Assignment]:
@@ -73,8 +80,12 @@ def _versions(environment: Environment, owners: Collection[int]) -> dict[int, li
 
 def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]) -> bool:
     """Begin the next test of a person; return whether there is one."""
-    in_time = [version for version in versions if not days_of(version, mark.due_at)]
-    late = [version for version in versions if 0 < days_of(version, mark.due_at) <= mark.assignment.late_days]
+    in_time = [version for version in versions if not days_of(version, mark.assignment, mark.due_at)]
+    late = [
+        version
+        for version in versions
+        if 0 < days_of(version, mark.assignment, mark.due_at) <= mark.assignment.late_days
+    ]
     for version in (*in_time[:1], *late[:1]):
         wanted = [goal for goal in mark.goals if _gains(mark, goal, version)]
         if any(goal.baseline.score is not None for goal in wanted):
@@ -88,7 +99,7 @@ def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]
 
 def _gains(mark: Mark, goal: Goal, version: Submission) -> bool:
     """Return whether a version could gain marks at a baseline that it has not met."""
-    worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.due_at))
+    worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.assignment, mark.due_at))
     met = [one for one in goal.tries if one.version == version]
     is_met = len(met) >= TRIES or any(one.is_reached is not None for one in met)
     return not is_met and worth > goal.marks

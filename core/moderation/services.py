@@ -185,7 +185,7 @@ def _agents_with_jobs(owner: User, **condition: object) -> set[int]:
     """Return the keys of a person's agents with such jobs. The account of anonymous clients has very many agents."""
     found: set[int] = set()
     for kind in WORK:
-        jobs = kind.objects.filter(submission__agent__owner=owner, **condition)
+        jobs = kind._base_manager.filter(submission__agent__owner=owner, **condition)
         found |= set(jobs.order_by().values_list("submission__agent", flat=True))
     return found
 
@@ -202,7 +202,7 @@ def _stop(agents: Collection[Agent], code: CancelCode) -> None:
     then tournaments.
     """
     for kind in WORK:
-        jobs = kind.objects.filter(submission__agent__in=agents, state__in=OPEN)
+        jobs = kind._base_manager.filter(submission__agent__in=agents, state__in=OPEN)
         for job in jobs.order_by("pk"):
             job_cancel_if_open(job=job, code=code, reason=SAID[code])
     for agent in agents:

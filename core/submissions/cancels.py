@@ -28,7 +28,7 @@ PHASES = (Build, Validation, Evaluation)
 def open_phase(submission: Submission) -> Build | Validation | Evaluation | None:
     """Return the open phase of a version, which its owner may cancel; None without one."""
     for kind in PHASES:
-        found = kind._base_manager.filter(submission=submission, state__in=OPEN).order_by("-pk").first()
+        found = kind._default_manager.filter(submission=submission, state__in=OPEN).order_by("-pk").first()
         if isinstance(found, PHASES):
             return found
     return None

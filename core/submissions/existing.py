@@ -20,6 +20,7 @@ from core.jobs.messages import IMAGES_TASK, TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
+    Baseline,
     Build,
     CancelCode,
     Drill,
@@ -111,11 +112,13 @@ def delete_obstacle(agent: Agent) -> str:
         rated=Exists(LedgerEntry.objects.filter(submission__in=own)),
         scored=Exists(Evaluation.objects.filter(agent=agent, state=done))
         | Exists(Rollout.objects.filter(submission__in=own, state=done)),
+        tests=Exists(Baseline.objects.filter(agent=agent)),
         plays=Exists(Participant.objects.filter(submission__in=own, tournament__state=TournamentState.RUNNING)),
     )
     reasons = {
         "rated": "has rated matches, which are results of others too",
         "scored": "has results on the board",
+        "tests": "is a baseline of an assignment",
         "plays": "takes part in a running tournament",
     }
     held = next((name for name, is_so in found.get().items() if is_so), None)
@@ -126,7 +129,7 @@ def _versions_delete(agent: Agent, submissions: Sequence[Submission]) -> None:
     """Delete versions of a locked agent."""
     # The jobs before the rows of submissions, see `core.jobs.locks`.
     for kind in WORK:
-        for job in kind.objects.filter(submission__in=submissions, state__in=OPEN).order_by("pk"):
+        for job in kind._base_manager.filter(submission__in=submissions, state__in=OPEN).order_by("pk"):
             job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
     for submission in submissions:
         submission.deleted_at = timezone.now()

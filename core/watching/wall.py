@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
-from core.courses.sight import is_public, public, released_to_all
+from core.courses.sight import public, released_to_all
 from core.duels.latest import NOT_STRUCK
 from core.jobs.states import OPEN
 from core.models import LADDER, Audience, Duel, JobState, Participant, Tournament, TournamentState
@@ -75,7 +75,7 @@ def running_duels() -> list[Duel]:
 def duel_is_public(duel: Duel) -> bool:
     """Return whether everyone may see a duel and its environment is open. One query."""
     is_own = duel.tournament_id is None
-    own = is_own and duel.environment.is_active and is_public(duel.environment.course)
+    own = is_own and duel.environment.is_active and public(Duel.objects.filter(pk=duel.pk)).exists()
     return own if is_own else _public().filter(pk=duel.pk).exists()
 
 

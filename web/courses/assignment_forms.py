@@ -63,14 +63,15 @@ class AssignmentForm(ZonedForm):
         super().__init__(*args, **kwargs)
         # Its times are in the zone of the course.
         del self.fields["time_zone"]
+        changed = self.instance if self.instance.pk else None
         environment = self.fields["environment"]
         assert isinstance(environment, forms.ModelChoiceField)
-        environment.queryset, environment.empty_label = environments_for(course), None
+        environment.queryset, environment.empty_label = environments_for(course, changed), None
         self.instance.course = course
-        if self.instance.pk:
+        if changed:
             del self.fields["weeks"]
-        rows = list(self.instance.baselines.all()) if self.instance.pk else []
-        agents = baselines_for(course).order_by("environment__name", "name")
+        rows = list(changed.baselines.all()) if changed else []
+        agents = baselines_for(course, changed).order_by("environment__name", "name")
         for place in range(1, MOST_BASELINES + 1):
             row = rows[place - 1] if place <= len(rows) else None
             self.fields[f"agent_{place}"] = AgentField(

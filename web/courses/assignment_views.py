@@ -157,20 +157,21 @@ def extend_to(request: HttpRequest, course: str) -> HttpResponse:
     with timezone.override(zone_of(row.time_zone)):
         form = ExtendForm(request.POST, course=row)
         is_valid = form.is_valid()
-    chosen = row.members.filter(pk__in=[key for key in request.POST.getlist("member") if key.isdecimal()])
+    keys = set(request.POST.getlist("member"))
+    chosen = [one for one in row.members.select_related("user") if str(one.pk) in keys]
     try:
         if not is_valid:
             raise Refused("Choose an assignment and a time.")
         task, due_at = form.cleaned_data["assignment"], form.cleaned_data["due_at"]
         with transaction.atomic():
             count = extend(assignment=task, members=chosen, due_at=due_at)
-            names = ", ".join(str(one.user) for one in chosen.select_related("user"))
+            names = ", ".join(str(one.user) for one in chosen)
             record(request, "extend", task, f"Until {row.moment(due_at)}: {names}.")
     except Refused as refusal:
         messages.error(request, f"No deadline was changed. {refusal}")
     else:
         people = "1 person has" if count == 1 else f"{count} people have"
-        messages.success(request, f"{people} until {row.moment(due_at)} for {task}.")
+        messages.success(request, f"{people} until {row.moment(max(due_at, task.due_at))} for {task}.")
     return redirect("web:course_people", row.slug)
 
 

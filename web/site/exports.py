@@ -34,7 +34,7 @@ def csv_text(records: list[Row]) -> str:
     written = io.StringIO()
     if records:
         lines = csv.writer(written)
-        lines.writerow(records[0])
+        lines.writerow([_harmless(name) for name in records[0]])
         lines.writerows([_harmless(value) for value in record.values()] for record in records)
     return written.getvalue()
 

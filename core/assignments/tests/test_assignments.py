@@ -23,6 +23,7 @@ from core.assignments.tests.rows import DUE, advance, assignment, course, end, m
 from core.courses.sight import hidden, listed, seen
 from core.courses.tutoring import agents_tutored
 from core.duels.challenges import challenge_cancel
+from core.duels.selectors import duel_get
 from core.errors import Refused
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import evaluation_succeed
@@ -43,10 +44,14 @@ from core.models import (
     Submission,
     User,
 )
+from core.moderation.services import agent_disable, user_ban
 from core.people.audit_log import Operator
 from core.people.quota_usage import challenges_counted
+from core.submissions.cancels import open_phase
+from core.submissions.existing import agent_delete, submission_delete
 from core.tests import factories
 from core.tests.factories import NOON
+from core.watching.wall import duel_is_public
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
@@ -139,6 +144,21 @@ def test_a_version_uploaded_in_time_is_tested_before_a_later_one(task: Assignmen
     assert {one.player_1 for one in advance(task, DUE + DAY)} == {late}
 
 
+@pytest.mark.parametrize(("hour", "marks"), [(16, 5), (17, 5), (18, 0)])
+def test_a_late_day_ends_at_the_same_time_by_the_clocks(
+    here: Course, sid: Member, baselines: list[Submission], hour: int, marks: int
+) -> None:
+    # 18:00 in Berlin before the clocks go back; the next day 18:00 is 25 hours later.
+    due = datetime(2026, 10, 24, 16, tzinfo=UTC)
+    fields = {"opens_at": due - DAY, "due_at": due, "late_days": 1, "late_percent": 50}
+    task = assignment(here, baselines[0].agent.environment, baselines[0], **fields)
+    uploaded = datetime(2026, 10, 25, hour, 0, tzinfo=UTC)
+    version(sid.user, task.environment, uploaded)
+    for one in advance(task, uploaded):
+        end(one, reached=True)
+    assert assignment_marks(task)[0].marks == marks
+
+
 def test_an_extension_moves_the_deadline_of_one_person(task: Assignment, sid: Member, here: Course) -> None:
     other = member(here, "otto")
     assert extend(assignment=task, members=[sid], due_at=DUE + 5 * DAY) == 1
@@ -157,6 +177,18 @@ def test_an_extension_moves_the_deadline_of_one_person(task: Assignment, sid: Me
     assert assignment_marks(task, person=sid.user)[0].marks == 0
     with pytest.raises(Refused, match="at least one"):
         extend(assignment=task, members=[], due_at=DUE)
+
+
+def test_the_tests_of_a_large_course_begin_in_several_transactions(
+    task: Assignment, here: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.assignments.testing.MOST", 2)
+    for number in range(4):
+        version(member(here, f"s{number}").user, task.environment, NOON)
+    assert len(advance(task)) == 2 * 2
+    version(member(here, "last").user, task.environment, NOON)
+    assert assignments_advance(now=DUE) == 3
+    assert advance(task) == []
 
 
 def test_what_the_arena_fails_is_played_again_a_few_times(task: Assignment, sid: Member) -> None:
@@ -271,6 +303,11 @@ def test_what_makes_no_sense_is_refused(task: Assignment, sid: Member, baselines
     advance(task)
     with pytest.raises(Refused, match="have played"):
         assignment_delete(assignment=task)
+    task.environment = elsewhere.agent.environment if elsewhere.agent else task.environment
+    with pytest.raises(Refused, match="its environment stays"):
+        assignment_save(assignment=task, wanted=[elsewhere])
+    with pytest.raises(Refused, match="is a baseline of an assignment"):
+        agent_delete(agent=baselines[0].agent)
 
 
 def test_where_agents_play_alone_a_score_is_reached_on_seeds_of_the_assignment(here: Course, sid: Member) -> None:
@@ -341,11 +378,31 @@ def test_results_are_seen_by_the_student_and_the_staff_of_the_course_alone(
         assert see == {"TEACHER", "TUTOR", "REFEREE", "mine", "boss"}, model
         assert {name for name, person in people.items() if listed(rows, person).exists()} == see
         assert hidden(rows, AnonymousUser()).count() == rows.count()
+    # Streams read no accounts, so they send nothing of it.
+    assert not duel_is_public(duel_get(duel.pk))
     assert set(agents_tutored(people["TUTOR"])) == {duel.player_1.agent} == set(agents_tutored(people["TEACHER"]))
     assert not agents_tutored(people["REFEREE"]).exists()
     sid.delete()
     gone = User.objects.get(pk=sid.user_id)
     assert not seen(Duel.objects.all(), gone).exists()
+
+
+@pytest.mark.parametrize("end_it", ["delete", "ban", "disable"])
+def test_an_agent_that_is_barred_or_deleted_scores_no_more(here: Course, sid: Member, end_it: str) -> None:
+    pole = factories.task(episodes=4)
+    task = Assignment(course=here, environment=pole, name="Pole", opens_at=NOON, due_at=DUE)
+    assignment_save(assignment=task, wanted=[Wanted(None, 50, 4, 20.0)])
+    made = version(sid.user, pole, NOON)
+    advance(task)
+    # Its owner does not cancel it as a phase of the version.
+    assert open_phase(made) is None
+    if end_it == "delete":
+        submission_delete(submission=made)
+    elif end_it == "ban":
+        user_ban(user=sid.user, reason="Cheated.")
+    else:
+        agent_disable(agent=made.agent, reason="Cheated.")
+    assert Evaluation.every.get(assignment=task).state == JobState.CANCELLED
 
 
 def test_a_test_costs_no_quota_and_is_not_cancelled_by_its_student(task: Assignment, sid: Member) -> None:

@@ -26,6 +26,7 @@ from core.duels.challenges import challenge_follow
 from core.duels.selectors import match_get, records_open, spec_get
 from core.jobs.lifecycle import job_claim
 from core.models import (
+    Agent,
     Analysis,
     Assignment,
     AuditEntry,
@@ -170,6 +171,20 @@ def test_where_agents_play_alone_the_page_shows_the_score(
     assert rows.get().pk not in {row["id"] for row in bob.get("/api/v1/evaluations/").json()["results"]}
 
 
+def test_a_form_keeps_a_baseline_that_rests_and_an_environment_that_is_closed(
+    task: Assignment, teacher: Client, easy: Submission
+) -> None:
+    change = page(task, "assignment_change")
+    Agent.objects.filter(pk=easy.agent_id).update(is_resting=True)
+    Environment.objects.filter(pk=task.environment_id).update(is_active=False)
+    form = teacher.get(change).context["form"]
+    chosen = {name: field.value() for name in ("environment", "agent_1") if (field := form[name])}
+    for name, value in chosen.items():
+        assert f'value="{value}" selected' in str(form[name]), name
+    assert teacher.post(change, sent(easy, name="Same")).status_code == 302
+    assert task.baselines.get().agent_id == easy.agent_id
+
+
 def test_a_teacher_changes_copies_and_deletes_an_assignment(
     task: Assignment, teacher: Client, easy: Submission
 ) -> None:
@@ -290,7 +305,7 @@ def test_marks_equal_an_independent_recount_of_the_records(
 
 
 def test_an_extension_is_given_to_chosen_people_on_the_roster(
-    task: Assignment, course: Course, teacher: Client, cast: Cast
+    task: Assignment, course: Course, teacher: Client, cast: Cast, visit: As
 ) -> None:
     bob = course.members.get(user=cast.bob)
     roster = reverse("web:course_people", args=["robots"])
@@ -304,7 +319,16 @@ def test_an_extension_is_given_to_chosen_people_on_the_roster(
     for wrong in wrongs:
         assert "No deadline was changed." in teacher.post(address, form | wrong, follow=True).text
     elsewhere = member(Course.objects.create(slug="fish", name="Fish"), "finn")
-    assert "No deadline was changed." in teacher.post(address, form | {"member": [elsewhere.pk]}, follow=True).text
+    for other in (elsewhere.pk, 10**30, "x"):
+        assert "No deadline was changed." in teacher.post(address, form | {"member": [other]}, follow=True).text
+    # A deadline of all that is moved behind it leaves no extension; neither does an earlier one of a person.
+    Assignment.objects.filter(pk=task.pk).update(due_at=task.due_at + timedelta(days=40_000))
+    assert "(extended)" not in visit(cast.bob).get(page(task)).text
+    Assignment.objects.filter(pk=task.pk).update(due_at=task.due_at)
+    assert "(extended)" in visit(cast.bob).get(page(task)).text
+    early = teacher.post(address, form | {"due_at": "2000-01-01T00:00"}, follow=True).text
+    assert f"1 person has until {course.moment(task.due_at)} for Week 1." in early
+    teacher.post(address, form)
     bob.delete()
     assert not task.extensions.exists()
 
