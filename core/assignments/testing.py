@@ -12,8 +12,9 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from itertools import islice
 
+from django.core.cache import cache
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from core.assignments.marks import Goal, Mark, assignment_marks, days_of, marks_for
 from core.duels.challenge_selectors import active_version
@@ -21,12 +22,24 @@ from core.duels.goals import goal_test
 from core.duels.services import duel_new, duels_enqueue
 from core.evaluations.services import evaluation_create
 from core.jobs.apart import apart
-from core.models import Assignment, Challenge, ChallengeKind, Environment, Submission, SubmissionForm
+from core.models import (
+    Assignment,
+    Challenge,
+    ChallengeKind,
+    Duel,
+    Environment,
+    JobState,
+    Submission,
+    SubmissionForm,
+)
+from core.watching.shown import environment_shown
 
 MOST = 50
 """How many tests begin in one transaction, which SQLite lets no other write beside."""
 TRIES = 3
 """How often a version meets a baseline while the arena itself fails."""
+STILL_SECONDS = 600.0
+"""How long an assignment is left alone while its stamp stays."""
 WATCHED = timedelta(days=60)
 """How long after its deadline an assignment is looked at: late days, and versions that wait for their validation."""
 
@@ -34,13 +47,25 @@ WATCHED = timedelta(days=60)
 def assignments_advance(*, now: datetime, environment: Environment | None = None) -> int:
     """Begin the tests that are due, in one environment or in all; return how many. Safe to repeat at any time."""
     begun = 0
-    for key in list(_open_assignments(now, environment).values_list("pk", flat=True)):
-        with apart(f"Assignment {key}"):
+    for row in _open_assignments(now, environment).select_related("environment"):
+        with apart(f"Assignment {row.pk}"):
+            stamp = _stamp(row)
+            if cache.get(f"assignment:{row.pk}") == stamp:
+                continue
             count = MOST
             while count == MOST:
-                count = assignment_advance(assignment_id=key, now=now)
+                count = assignment_advance(assignment_id=row.pk, now=now)
                 begun += count
+            cache.set(f"assignment:{row.pk}", stamp, STILL_SECONDS)
     return begun
+
+
+def _stamp(assignment: Assignment) -> str:
+    """Return what differs once a version, a result, or something that organisers and teachers do could begin a test."""
+    shown = environment_shown(assignment.environment.slug)
+    duels = Duel.objects.filter(challenge__assignment=assignment).aggregate(Count("pk"), Max("ended_at"))
+    uploads = Submission.objects.filter(agent__environment=assignment.environment_id).aggregate(Max("pk"))
+    return f"{shown and shown.version} {duels} {uploads}"
 
 
 def assignment_advance(*, assignment_id: int, now: datetime) -> int:
@@ -100,7 +125,7 @@ def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]
 def _gains(mark: Mark, goal: Goal, version: Submission) -> bool:
     """Return whether a version could gain marks at a baseline that it has not met."""
     worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.assignment, mark.due_at))
-    met = [one for one in goal.tries if one.version == version]
+    met = [one for one in goal.tries if one.version == version and one.job.state != JobState.CANCELLED]
     is_met = len(met) >= TRIES or any(one.is_reached is not None for one in met)
     return not is_met and worth > goal.marks
 

@@ -217,7 +217,8 @@ class FirstLoginForm(forms.Form):
         found = code_user(self.cleaned_data.get("username", ""), self.cleaned_data.get("code", ""), timezone.now())
         if found is None:
             raise ValidationError(
-                "User name and code do not match, or the code has ended. The organisers can print a new one."
+                "User name and code do not match, or the code has ended. Your teacher can print a new one, or an "
+                "organiser."
             )
         self.user = found
         return self.cleaned_data

@@ -7,6 +7,9 @@ from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
+from django.core.cache import caches
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.assignments.marks import GoalState, assignment_marks, course_marks
@@ -85,6 +88,24 @@ def task(here: Course, environment: Environment, baselines: list[Submission]) ->
 def states(task: Assignment, person: User | None = None) -> list[GoalState]:
     (mark,) = assignment_marks(task, person=person)
     return [goal.state for goal in mark.goals]
+
+
+def test_an_assignment_without_changes_is_left_alone() -> None:
+    of, environment = course(), factories.environment()
+    teacher, ann = member(of, "tess", Role.TEACHER), member(of, "ann")
+    assignment(of, environment, reference(teacher.user, environment, "easy"))
+    assert assignments_advance(now=DUE) == 0
+    with CaptureQueriesContext(connection) as asked:
+        assert assignments_advance(now=DUE) == 0
+    assert not any("baseline" in query["sql"] for query in asked)
+
+    version(ann.user, environment, DUE - timedelta(hours=1))
+    caches["answers"].delete(f"shown:{environment.slug}")
+    assert assignments_advance(now=DUE) == 1
+    duel = Duel.objects.get()
+    factories.moved(Duel.objects.filter(pk=duel.pk), JobState.CANCELLED)
+    # A test that was cancelled does not count: the baseline was away, not beaten.
+    assert assignments_advance(now=DUE) == 1
 
 
 def test_a_version_meets_each_baseline_once_and_keeps_what_it_has_reached(task: Assignment, sid: Member) -> None:
