@@ -43,6 +43,8 @@ def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None
         messages.error(request, "Nothing was done: choose at least one row.")
         return redirect(after)
     form = QuestionForm(chosen.question, request.POST if request.method == "POST" else None)
+    if chosen.question and chosen.question.suggested and len(rows) == 1:
+        form.initial["number"] = chosen.question.suggested(rows[0])
     if form.is_valid():
         act(request, chosen, rows, form.answer(organiser(request)))
         return redirect(after)
