@@ -34,13 +34,16 @@ def folder_differences(trial: EnvironmentTrial) -> list[str]:
         if live is None:
             return [f"{spec.id} is new: {_count(folder)} files."]
         said = [f"version: {live.version} → {spec.version}"] if live.version != spec.version else []
-        said += _keys(live, spec)
-        row = Environment.objects.filter(slug=spec.slug).first()
-        said += choices_differing(row, spec) if row is not None else []
         changed = _files_changed(live.file.parent, folder)
         if live.version == spec.version and any(name.endswith(".py") for name in changed):
             said.append("Code differs and the version does not: right for a mend, not for other rules.")
-        return [*said, *changed.values()][:MOST_SHOWN] or ["Nothing differs from what is live."]
+        said += _keys(live, spec)
+        row = Environment.objects.filter(slug=spec.slug).first()
+        said += choices_differing(row, spec) if row is not None else []
+        said += changed.values()
+        if len(said) > MOST_SHOWN:
+            said[MOST_SHOWN:] = [f"and {len(said) - MOST_SHOWN} more lines, which are not shown here"]
+        return said or ["Nothing differs from what is live."]
 
 
 def folder_sources(trial: EnvironmentTrial) -> list[tuple[str, str]]:
