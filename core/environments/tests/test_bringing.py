@@ -248,6 +248,22 @@ def test_what_the_page_does_not_show_of_the_code_is_named(root: User, tmp_path: 
     assert "class Nim" in shown["environment.py"]
 
 
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (b"# fine\rimport os\n", "# fine\nimport os\n"),
+        ("# fine \u202e;x\n".encode(), "# fine \\u202e;x\n"),
+        (b"# fine \x0c\n", "# fine \\u000c\n"),
+        (rb"# coding: unicode_escape" + b"\n" + rb"# fine\nimport os", "# coding: unicode_escape\n# fine\nimport os"),
+        (b"# coding: none\n", "# coding: none\n"),
+    ],
+)
+def test_the_code_is_shown_as_python_reads_it(root: User, tmp_path: Path, code: bytes, shown: str) -> None:
+    folder = nim(tmp_path)
+    (folder / "more.py").write_bytes(code)
+    assert dict(folder_sources(uploaded(root, folder)))["more.py"] == shown
+
+
 def test_a_folder_that_was_put_there_by_hand_is_replaced_and_not_doubled(root: User, own: Path, tmp_path: Path) -> None:
     nim(own, "nim")
     (own / "nim").rename(own / "my_game")
