@@ -51,6 +51,8 @@ def _call_off(tournament: Tournament, answer: OrganiserAnswer) -> str:
 
 
 def _release(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    if _is_planned(tournament):
+        raise Refused("It has no results yet; its plan says who sees them.")
     results_release(tournament=tournament)
     return "now shows its results to all visitors."
 

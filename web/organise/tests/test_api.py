@@ -61,6 +61,8 @@ def test_a_program_plans_a_tournament_as_the_form_does(environment: Environment,
 def test_a_program_acts_as_the_buttons_do(environment: Environment, cast: Cast) -> None:
     olga, cup = Program(cast.olga), factories.planned(environment)
     assert olga.act(cup, "begin_now")[0] == 400
+    Tournament.objects.update(results=Audience.HIDDEN)
+    assert "no results yet" in str(olga.act(cup, "release"))
     assert olga.act(cup, "call_off") == (400, {"reason": ["This field is required."]})
     assert Program(cast.bob).act(cup, "call_off", reason="Mine.")[0] == 403
     status, told = olga.act(cup, "call_off", reason="The hall is closed.")
