@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("of", metavar="what", help="id of a tournament; of plan a file")
     parser.add_argument("more", nargs="?", default="", help="of do an act, of register and withdraw an agent")
     parser.add_argument("--reason", default="", help="for acts that ask for one")
-    parser.add_argument("--round", type=int, help="number of the round that void_round voids")
+    parser.add_argument("--round", type=int, help="number of the round to reveal or to void")
     add_site_option(parser)
     return run_command(parser, arguments, lambda options, _: _organise(options))
 

@@ -28,22 +28,30 @@ def round_next(tournament: Tournament, to: str) -> int:
     return 1 + (seen if to == Audience.PUBLIC else max(seen, tournament.revealed_to_participants))
 
 
-def round_reveal(*, tournament: Tournament, to: str) -> int:
+def round_reveal(*, tournament: Tournament, to: str, number: int | None = None) -> int:
     """Show the results of the next round to participants or to everyone; return its number.
 
-    The last round of a tournament that has ended releases all of its results to them. Raises Refused, also for a round
-    in which a duel is still to be played.
+    The last round of a tournament that has ended releases all of its results to them. number: the round that is meant,
+    so that a second press shows no further one; None for the next. Raises Refused, also for a round in which a duel is
+    still to be played.
     """
     with transaction.atomic():
         locked = tournament_lock(tournament)
         if not can_reveal(locked, to):
             raise Refused("It has no rounds that are withheld from them.")
-        number, last = round_next(locked, to), last_round(locked)
+        following, last = round_next(locked, to), last_round(locked)
         # Planned anew, because a duel may have been struck a moment ago.
         ahead = plan_of(locked).round
+        is_over = locked.state == TournamentState.FINISHED and ahead is None
+        if is_over:
+            # All that is left may be rounds without a duel, because the others have withdrawn.
+            following = min(following, last)
+        if number not in (None, following):
+            raise Refused(f"Round {following} is the next to reveal, not round {number}.")
+        number = following
         if number > last or (ahead is not None and number >= ahead):
             raise Refused(f"Round {number} is not over yet.")
-        if number == last and locked.state == TournamentState.FINISHED:
+        if number == last and is_over:
             results_release(tournament=locked, to=to)
         else:
             column = "revealed_to_all" if to == Audience.PUBLIC else "revealed_to_participants"

@@ -40,6 +40,8 @@ class Screen:
 
 def screen_get(tournament: Tournament, *, now: datetime) -> Screen:
     """Return the present scene of a tournament of organisers."""
+    if tournament.state == TournamentState.CANCELLED:
+        return Screen("cancelled")
     rounds = None if tournament.results == Audience.PUBLIC else tournament.revealed_to_all
     drawn = standing_get(tournament, rounds)
     if drawn is None:
@@ -68,7 +70,8 @@ def screen_get(tournament: Tournament, *, now: datetime) -> Screen:
     played = [meeting for meeting in drawn.outline.meetings if meeting.has_score and meeting.round <= number]
     last = max((meeting.round for meeting in played), default=0)
     films = _films([meeting for meeting in played if meeting.round == last], 1)
-    return Screen(f"films {number}", drawn, number, None, films, meetings)
+    keys = "".join(f", duel {film.duel.pk}" for film in films)
+    return Screen(f"films {number}{keys}", drawn, number, None, films, meetings)
 
 
 def _of_round(drawn: Drawn, number: int) -> list[Meeting]:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from arena_kit.environment.outside.copies import EARLIER, copies_announce, copy_keep
 from arena_kit.environment.registry import all_specs, left_out
 from core.environments.availability import RETIRED
-from core.environments.folders import MARK, folder_placed, live_spec, place_of, trial_content
+from core.environments.folders import MARK, folder_placed, live_spec, place_check, place_of, trial_content
 from core.environments.syncing import NotSynced, spec_sync
 from core.environments.trials import environment_of
 from core.errors import Refused
@@ -54,6 +54,7 @@ def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -
         live = live_spec(spec.slug)
         if live is not None and live.version > spec.version:
             raise Refused(f"{live.id} is live, and versions only rise.")
+        place_check(spec.slug)
         with folder_placed(folder, place_of(spec.slug)) as place:
             found = next((one for one in all_specs() if one.slug == spec.slug and one.file.parent == place), None)
             if found is None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
+from tokenize import detect_encoding
 
 from arena_kit.environment.info import SET_LATER
 from arena_kit.environment.outside.trial import files_of
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.text import plain_text
 from core.environments.folders import live_spec, trial_content
 from core.environments.services import choices_of
 from core.environments.syncing import choices_differing
@@ -34,13 +35,16 @@ def folder_differences(trial: EnvironmentTrial) -> list[str]:
         if live is None:
             return [f"{spec.id} is new: {_count(folder)} files."]
         said = [f"version: {live.version} → {spec.version}"] if live.version != spec.version else []
-        said += _keys(live, spec)
-        row = Environment.objects.filter(slug=spec.slug).first()
-        said += choices_differing(row, spec) if row is not None else []
         changed = _files_changed(live.file.parent, folder)
         if live.version == spec.version and any(name.endswith(".py") for name in changed):
             said.append("Code differs and the version does not: right for a mend, not for other rules.")
-        return [*said, *changed.values()][:MOST_SHOWN] or ["Nothing differs from what is live."]
+        said += _keys(live, spec)
+        row = Environment.objects.filter(slug=spec.slug).first()
+        said += choices_differing(row, spec) if row is not None else []
+        said += changed.values()
+        if len(said) > MOST_SHOWN:
+            said[MOST_SHOWN:] = [f"and {len(said) - MOST_SHOWN} more lines, which are not shown here"]
+        return said or ["Nothing differs from what is live."]
 
 
 def folder_sources(trial: EnvironmentTrial) -> list[tuple[str, str]]:
@@ -65,10 +69,25 @@ def _source(before: Path | None, path: Path) -> str:
         return ""
     if path.suffix not in SHOWN_SUFFIXES or len(data) > SHOWN_BYTES:
         return f"{len(data)} bytes, not shown."
-    text = plain_text(data.decode(errors="replace"))
+    text = _as_run(path, data)
     if before is None or before.stat().st_size > SHOWN_BYTES:
         return text
-    return "\n".join(_lines_changed(plain_text(before.read_text(encoding="utf-8", errors="replace")), text))
+    return "\n".join(_lines_changed(_as_run(before, before.read_bytes()), text))
+
+
+def _as_run(path: Path, data: bytes) -> str:
+    """Return the text of a file with the lines that Python sees, and each invisible character by its number.
+
+    Otherwise a lone carriage return, a mark that turns the direction of text, or a declared encoding hides code from
+    the person who reads it before it goes live.
+    """
+    try:
+        encoding = detect_encoding(io.BytesIO(data).readline)[0] if path.suffix == ".py" else "utf-8"
+        text = data.decode(encoding, errors="replace")
+    except (SyntaxError, ValueError, LookupError):
+        text = data.decode(errors="replace")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(one if one in "\n\t" or one.isprintable() else f"\\u{ord(one):04x}" for one in lines)
 
 
 def _lines_changed(before: str, after: str, context: int = 3) -> list[str]:

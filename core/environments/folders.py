@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from django.conf import settings
 
 from arena_kit.environment.outside.copies import EARLIER
-from arena_kit.environment.registry import all_specs, forget
+from arena_kit.environment.registry import all_specs, forget, left_out
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.upload.environment_folder import folder_unpacked
 from arena_kit.upload.zip_safety import ArchiveRefused
@@ -32,6 +32,14 @@ def place_of(slug: str) -> Path:
     """Return the folder of an environment: the one that it has, whatever its name, or one of its slug."""
     live = live_spec(slug)
     return live.file.parent if live is not None else settings.ENVIRONMENTS_DIR.absolute() / slug
+
+
+def place_check(slug: str) -> None:
+    """Raise Refused where the place of an environment holds something else, which would be lost."""
+    place = place_of(slug)
+    held = {one.file.parent: one.slug for one in all_specs()} | {one.path.parent: one.slug for one in left_out()}
+    if place.name == EARLIER or (place.exists() and held.get(place) != slug):
+        raise Refused(f"The folder {place.name} of the site’s environments holds something else. Rename it first.")
 
 
 @contextmanager
@@ -69,7 +77,12 @@ def folder_placed(folder: Path, place: Path) -> Iterator[Path]:
             place.rename(old)
         part.rename(place)
     except OSError as error:
-        raise Refused(f"The site cannot write to its folder of environments: {error.strerror}.") from None
+        if old.exists() and not place.exists():
+            old.rename(place)
+        shutil.rmtree(part, ignore_errors=True)
+        # Copying a folder gathers the errors of its files.
+        because = error.strerror or (error.args[0][0][2] if isinstance(error, shutil.Error) else error)
+        raise Refused(f"The site cannot write to its folder of environments: {because}.") from None
     try:
         forget()
         yield place

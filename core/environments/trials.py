@@ -82,8 +82,13 @@ def environment_of(spec: EnvironmentSpec) -> Environment | None:
     Raises Refused where another kind of environment has its name.
     """
     for other in all_specs():
-        if not other.is_outside and {spec.slug, spec.public_id} & {other.slug, other.public_id}:
+        if {spec.slug, spec.public_id}.isdisjoint((other.slug, other.public_id)):
+            continue
+        if not other.is_outside:
             raise Refused(f"An environment of the arena is called {spec.slug!r} already.", field="archive")
+        if other.slug != spec.slug or other.gymnasium is not None:
+            # Its place is not a folder of its own, or its names would be taken.
+            raise Refused(f"Another environment, in {other.file.name}, has the name {spec.slug!r}.", field="archive")
     row = Environment.objects.filter(slug=spec.slug).first()
     if row is not None and (row.is_added or row.kind != EnvironmentKind.RULES):
         raise Refused(f"Another environment is called {spec.slug!r} already.", field="archive")

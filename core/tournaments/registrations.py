@@ -10,6 +10,7 @@ from core.errors import Refused
 from core.models import Agent, Eligibility, Environment, Registration, Tournament, TournamentState, User
 from core.tournaments.notices import place_found, registration_opened
 from core.tournaments.registration_selectors import (
+    HOLDS_PLACE,
     agent_obstacle,
     closed_because,
     owner_full,
@@ -92,5 +93,9 @@ def registration_exchange(*, tournament: Tournament, agent: Agent, other: Agent,
             raise Refused(f"{other} is registered already.", field="agent", code="registered")
         if obstacle := agent_obstacle(locked, other):
             raise Refused(obstacle, field="agent", code="cannot_play")
-        if not locked.registrations.filter(agent=agent).update(agent=other):
+        rows = locked.registrations.filter(agent=agent)
+        if rows.exists() and not rows.filter(HOLDS_PLACE).exists():
+            # Others may have its place by now.
+            raise Refused(f"{agent} is disabled and holds no place.", field="agent", code="cannot_play")
+        if not rows.update(agent=other):
             raise Refused(f"{agent} is not registered.", field="agent", code="not_registered")

@@ -25,7 +25,8 @@ CHANGED = "has changed meanwhile, so nothing was done. Reload the page and try a
 class OrganiserQuestion:
     """A question before an action. number, reason: labels of the fields; empty for no such field.
 
-    least, most: the range of the number. preview: lines about what would follow for one row.
+    least, most: the range of the number. suggested: the number that the form of one row begins with. preview: lines
+    about what would follow for one row.
     """
 
     title: str
@@ -35,6 +36,7 @@ class OrganiserQuestion:
     number: str = ""
     least: int = 1
     most: int = MOST_NUMBER
+    suggested: Callable[[Any], int] | None = None
     preview: Callable[[Any], Sequence[str]] | None = None
 
 

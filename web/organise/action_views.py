@@ -42,13 +42,20 @@ def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None
     if not rows:
         messages.error(request, "Nothing was done: choose at least one row.")
         return redirect(after)
-    form = QuestionForm(chosen.question, request.POST if request.method == "POST" else None)
+    form = _form(request, chosen, rows)
     if form.is_valid():
         act(request, chosen, rows, form.answer(organiser(request)))
         return redirect(after)
     preview = _preview(chosen, rows) if len(rows) == 1 else []
     context = {"action": chosen, "rows": rows, "kind": row_kind, "form": form, "next": after, "preview": preview}
     return render(request, "web/organise/action.html", context, status=422 if form.is_bound else 200)
+
+
+def _form(request: HttpRequest, action: OrganiserAction[Any], rows: Sequence[Any]) -> QuestionForm:
+    form = QuestionForm(action.question, request.POST if request.method == "POST" else None)
+    if action.question and action.question.suggested and len(rows) == 1:
+        form.initial["number"] = action.question.suggested(rows[0])
+    return form
 
 
 def _preview(action: OrganiserAction[Any], rows: Sequence[Any]) -> Sequence[str]:

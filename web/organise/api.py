@@ -29,7 +29,9 @@ class ActRequest(serializers.Serializer[Any]):
     """The answers to the question before an act."""
 
     reason = serializers.CharField(max_length=200, required=False, help_text="For acts that ask for one.")
-    number = serializers.IntegerField(required=False, help_text="Of the round, for void_round.")
+    number = serializers.IntegerField(
+        required=False, help_text="Of the round, for acts on one: the next one to reveal, or one to void."
+    )
 
 
 class ActAnswer(serializers.Serializer[Any]):

@@ -11,7 +11,8 @@ from core.editions.revealing import can_reveal, round_next, round_reveal, standi
 from core.editions.tests.planned import begun, play_on
 from core.editions.tests.samples import LATER, play, players
 from core.errors import Refused
-from core.models import Audience, JobState, LedgerChange, Submission, Tournament, User
+from core.models import Audience, JobState, LedgerChange, Submission, Tournament, TournamentState, User
+from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.tests import factories
 from core.tournaments.results import duel_visible, rounds_visible
 from core.tournaments.voiding import round_void
@@ -77,6 +78,28 @@ def reveal_all(tournament: Tournament, number: int) -> None:
     while round_next(tournament, Audience.PUBLIC) < number:
         round_reveal(tournament=tournament, to=Audience.PUBLIC)
     round_reveal(tournament=tournament, to=Audience.PUBLIC)
+
+
+def test_a_second_press_of_the_same_button_reveals_no_further_round(hidden: Tournament) -> None:
+    play_on(hidden, until=3)
+    assert round_reveal(tournament=hidden, to=Audience.PUBLIC, number=1) == 1
+    with pytest.raises(Refused, match="Round 2 is the next to reveal, not round 1"):
+        round_reveal(tournament=hidden, to=Audience.PUBLIC, number=1)
+    assert hidden.revealed_to_all == 1
+
+
+def test_a_final_without_a_duel_is_revealed_with_all_results(hidden: Tournament) -> None:
+    play_on(hidden, until=3)
+    for number in (1, 2):
+        round_reveal(tournament=hidden, to=Audience.PUBLIC, number=number)
+    final = hidden.duels.get(round=3)
+    leaving = hidden.participants.get(submission=final.player_1)
+    participants_withdraw(playing_rows([leaving.submission.agent]).filter(pk=leaving.pk))
+    play_on(hidden)
+    hidden.refresh_from_db()
+    assert (hidden.state, hidden.duels.exclude(state=JobState.CANCELLED).count()) == (TournamentState.FINISHED, 4)
+    round_reveal(tournament=hidden, to=Audience.PUBLIC)
+    assert hidden.results == Audience.PUBLIC
 
 
 def test_participants_may_see_a_round_first(hidden: Tournament, six: list[Submission]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +14,14 @@ from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.info import GYMNASIUM_FOLDER
 from arena_kit.environment.outside.report import GOOD, Report, VerdictLine
 from arena_kit.environment.registry import forget, get_spec, left_out
 from arena_kit.tests.environment.edited import nim, zipped
 from arena_kit.tests.environment.outside import outside
 from core.environments.bringing import environment_bring, environments_fetch, is_live
 from core.environments.differences import folder_differences, folder_sources
+from core.environments.folders import folder_placed
 from core.environments.trials import environment_upload, trial_end, trial_report
 from core.errors import Refused
 from core.models import Environment, EnvironmentTrial, JobState, User
@@ -245,6 +248,22 @@ def test_what_the_page_does_not_show_of_the_code_is_named(root: User, tmp_path: 
     assert "class Nim" in shown["environment.py"]
 
 
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (b"# fine\rimport os\n", "# fine\nimport os\n"),
+        ("# fine \u202e;x\n".encode(), "# fine \\u202e;x\n"),
+        (b"# fine \x0c\n", "# fine \\u000c\n"),
+        (rb"# coding: unicode_escape" + b"\n" + rb"# fine\nimport os", "# coding: unicode_escape\n# fine\nimport os"),
+        (b"# coding: none\n", "# coding: none\n"),
+    ],
+)
+def test_the_code_is_shown_as_python_reads_it(root: User, tmp_path: Path, code: bytes, shown: str) -> None:
+    folder = nim(tmp_path)
+    (folder / "more.py").write_bytes(code)
+    assert dict(folder_sources(uploaded(root, folder)))["more.py"] == shown
+
+
 def test_a_folder_that_was_put_there_by_hand_is_replaced_and_not_doubled(root: User, own: Path, tmp_path: Path) -> None:
     nim(own, "nim")
     (own / "nim").rename(own / "my_game")
@@ -253,3 +272,43 @@ def test_a_folder_that_was_put_there_by_hand_is_replaced_and_not_doubled(root: U
     environments_fetch()
     assert sorted(path.name for path in own.iterdir()) == ["earlier", "my_game"]
     assert get_spec("nim").description.startswith("Take up to three")
+
+
+def test_a_folder_of_another_environment_is_never_replaced(root: User, own: Path, tmp_path: Path) -> None:
+    nim(own, "heap").rename(own / "nim")
+    forget()
+    with pytest.raises(Refused, match="The folder nim of the site’s environments holds something else"):
+        live(root, nim(tmp_path))
+    assert (get_spec("heap").file.parent, left_out()) == (own / "nim", ())
+    with pytest.raises(Refused, match="The folder earlier"):
+        live(root, nim(tmp_path, "earlier"))
+
+
+def test_the_name_of_an_environment_that_is_one_file_is_taken(root: User, own: Path, tmp_path: Path) -> None:
+    own.mkdir()
+    text = (GYMNASIUM_FOLDER / "acrobot.yml").read_text(encoding="utf-8")
+    (own / "nim.yml").write_text(text.replace("slug: acrobot", "slug: nim\nenv_id: Nim-v1"), encoding="utf-8")
+    forget()
+    assert get_spec("nim").file == own / "nim.yml"
+    with pytest.raises(Refused, match=r"Another environment, in nim\.yml"):
+        uploaded(root, nim(tmp_path))
+
+
+def test_a_folder_that_cannot_be_copied_is_refused_in_words(own: Path, tmp_path: Path) -> None:
+    folder = nim(tmp_path)
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(Refused, match="named pipe"), folder_placed(folder, own / "nim"):
+        pass
+    assert [path.name for path in own.rglob("*")] == ["earlier"]
+
+
+def test_long_texts_hide_no_change_of_the_code(root: User, own: Path, tmp_path: Path) -> None:
+    live(root, nim(tmp_path / "1"))
+    mended = nim(tmp_path / "2", environment=("_stones = 10", "_stones = 9"))
+    info = mended / "info.yml"
+    info.write_text(
+        info.read_text().replace("Take one to three", "\n  Take. ".join("a" * 60) + "\n  Take one to three")
+    )
+    said = folder_differences(passed(root, mended))
+    assert said[0].startswith("Code differs and the version does not")
+    assert said[-1].endswith("more lines, which are not shown here")

@@ -96,6 +96,11 @@ def test_another_agent_of_an_owner_takes_the_place_of_one(environment: Environme
     assert exchange(one, two, one) == ""
     assert list(cup.registrations.values_list("agent", "seed")) == [(two.pk, 1), (theirs.pk, 1)]
     assert exchange(one, new, one) == "cannot_play"
+    # The place of a disabled agent may be that of one who waited.
+    agent_disable(agent=two, reason="It mines.")
+    assert exchange(two, one, one) == "cannot_play"
+    assert cup.registrations.filter(agent=two).exists()
+    agent_enable(agent=two)
     Tournament.objects.filter(pk=cup.pk).update(state=TournamentState.CANCELLED, ended_at=timezone.now())
     assert exchange(two, one, one) == "closed"
 

@@ -51,13 +51,15 @@ def _call_off(tournament: Tournament, answer: OrganiserAnswer) -> str:
 
 
 def _release(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    if _is_planned(tournament):
+        raise Refused("It has no results yet; its plan says who sees them.")
     results_release(tournament=tournament)
     return "now shows its results to all visitors."
 
 
 def _reveal_to(to: Audience) -> Callable[[Tournament, OrganiserAnswer], str]:
     def reveal(tournament: Tournament, answer: OrganiserAnswer) -> str:
-        number = round_reveal(tournament=tournament, to=to)
+        number = round_reveal(tournament=tournament, to=to, number=answer.number)
         seen_by = "everyone" if to == Audience.PUBLIC else "its participants"
         return f"now shows round {number} to {seen_by}."
 
@@ -78,7 +80,8 @@ def _revealed(to: Audience) -> OrganiserAction[Tournament]:
             consequence="They can then see its duels and replays, and the table and the pairings that follow from it. "
             "Later rounds stay withheld. The last round of a tournament that has ended releases all of its results.",
             button="Reveal the round",
-            preview=lambda tournament: [f"Round {round_next(tournament, to)}"],
+            number="Round",
+            suggested=lambda tournament: round_next(tournament, to),
         ),
         fits=lambda tournament: can_reveal(tournament, to),
     )

@@ -9,10 +9,12 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from core.models import Audience, AuditEntry, Environment, Tournament, TournamentState, User
+from core.editions.progress import tournament_begin, tournament_step
+from core.models import Audience, AuditEntry, Environment, JobState, Tournament, TournamentState, User
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
+from web.tests import played
 
 pytestmark = pytest.mark.django_db
 PLANS = "/api/v1/tournaments/"
@@ -59,6 +61,8 @@ def test_a_program_plans_a_tournament_as_the_form_does(environment: Environment,
 def test_a_program_acts_as_the_buttons_do(environment: Environment, cast: Cast) -> None:
     olga, cup = Program(cast.olga), factories.planned(environment)
     assert olga.act(cup, "begin_now")[0] == 400
+    Tournament.objects.update(results=Audience.HIDDEN)
+    assert "no results yet" in str(olga.act(cup, "release"))
     assert olga.act(cup, "call_off") == (400, {"reason": ["This field is required."]})
     assert Program(cast.bob).act(cup, "call_off", reason="Mine.")[0] == 403
     status, told = olga.act(cup, "call_off", reason="The hall is closed.")
@@ -68,6 +72,26 @@ def test_a_program_acts_as_the_buttons_do(environment: Environment, cast: Cast) 
     entry = AuditEntry.objects.get(action="call_off", channel="API", note__startswith="is called off")
     assert (entry.operator, entry.object_id) == ("olga", str(cup.pk))
     assert olga.act(cup, "explode")[0] == 404
+
+
+def test_an_act_sent_twice_reveals_one_round(environment: Environment, cast: Cast) -> None:
+    agents = [factories.ready(factories.agent(cast.alice, environment, f"seed-{n}")).agent for n in range(1, 5)]
+    planned = factories.planned(
+        environment, format="single-elimination", settings={"pairs": 1}, starts_at=None, results=Audience.HIDDEN
+    )
+    for agent in agents:
+        planned.registrations.create(agent=agent)
+    cup, olga = tournament_begin(planned, now=timezone.now()), Program(cast.olga)
+    for _ in (1, 2):
+        for duel in cup.duels.filter(state=JobState.QUEUED).order_by("number"):
+            played.play(duel, faults_of_1={1, 2})
+        tournament_step(cup, now=timezone.now())
+    assert cup.state == TournamentState.FINISHED
+    assert olga.act(cup, "reveal") == (400, {"number": ["This field is required."]})
+    assert olga.act(cup, "reveal", number=1)[0] == 200
+    assert "Round 2 is the next to reveal" in str(olga.act(cup, "reveal", number=1))
+    cup.refresh_from_db()
+    assert (cup.revealed_to_all, cup.results) == (1, Audience.HIDDEN)
 
 
 def test_an_act_needs_the_right_of_its_button(environment: Environment, cast: Cast) -> None:

@@ -47,7 +47,17 @@ ACTS = {
     "duel": f"{JOB} void run_again",
 }
 """What organisers could do in the admin before it became a room of tables."""
-FORMS = {"agent", "environment", "languagemodel", "package", "season", "tournamentschedule", "user", "webhook"}
+FORMS = {
+    "agent",
+    "environment",
+    "environmenttrial",
+    "languagemodel",
+    "package",
+    "season",
+    "tournamentschedule",
+    "user",
+    "webhook",
+}
 """What they could change there by a form; the form of a tournament has a page of its own."""
 ONLY_IN_THE_ADMIN = {
     "core.user": "add change",
@@ -90,7 +100,7 @@ def test_what_only_the_admin_can_do_belongs_to_no_competition(people: factories.
         }
         # Where both have a form, it is the same one.
         if editor is not None and label != "core.user":
-            assert page.get_form(request) is editor.form
+            assert page.get_form(request, None if editor.may_add else model()) is editor.form
             may |= {"add": may["add"] and not editor.may_add, "change": False}
         acts = " ".join(verb for verb, is_open in may.items() if is_open)
         if acts:
@@ -148,8 +158,9 @@ def test_every_list_and_every_form_can_be_opened_and_searched(organiser: Client,
             assert organiser.get(address, query).status_code == 200, (sheet.slug, query)
         shown = organiser.get(address, {"show": "all"})
         assert str(rows[sheet.kind].pk) in [str(row.pk) for row, _ in shown.context["table"]], sheet.slug
-    for kind in EDITORS:
-        page = organiser.get(reverse(f"web:organise_change_{kind}", args=[rows[kind].pk]))
+    for kind, editor in EDITORS.items():
+        name, args = ("change", [rows[kind].pk]) if editor.may_change else ("add", [])
+        page = organiser.get(reverse(f"web:organise_{name}_{kind}", args=args))
         assert page.status_code == 200, kind
         assert [field for _, fields in page.context["form"].parts() for field in fields], kind
     for kind in JOB_MODELS:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from core.editions.progress import tournament_begin, tournament_step
 from core.editions.revealing import round_reveal
 from core.editions.screen import screen_get
-from core.models import Audience, Environment, JobState, Tournament
+from core.models import Audience, Duel, Environment, JobState, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -75,6 +75,28 @@ def test_a_scene_that_has_not_changed_is_not_sent_again(cup: Tournament) -> None
     assert screen_get(cup, now=timezone.now()).live == duel
     assert client.get(address(cup), headers=seen).headers["HX-Refresh"] == "true"
     assert 'id="live-board"' in client.get(address(cup)).content.decode()
+
+
+def test_a_film_plays_on_while_results_change_beside_it(cup: Tournament) -> None:
+    # The two duels of the first round were over too soon to be followed.
+    page, client = Client().get(address(cup)), Client()
+    seen = {"HX-Target": "screen", "X-Seen": page.context["stamp"], "X-Scene": page.context["shown"].name}
+    assert '<div id="film" hx-preserve>' in page.content.decode()
+    (duel,) = cup.duels.filter(round=2)
+    factories.moved(cup.duels.filter(pk=duel.pk), JobState.RUNNING, started_at=timezone.now())
+    assert '<div id="film" hx-preserve>' in client.get(address(cup), headers=seen).content.decode()
+    # Another film begins with a page of its own, whose script plays it.
+    Duel.objects.filter(pk=page.context["shown"].films[0].duel.pk).update(records="")
+    assert client.get(address(cup), headers=seen).headers["HX-Refresh"] == "true"
+
+
+def test_a_cancelled_tournament_says_so(cup: Tournament, environment: Environment) -> None:
+    called_off = factories.planned(environment)
+    for one in (cup, called_off):
+        Tournament.objects.filter(pk=one.pk).update(
+            state=TournamentState.CANCELLED, ended_at=timezone.now(), cancel_reason="The hall burns.", results="HIDDEN"
+        )
+        assert "It is cancelled. The hall burns." in Client().get(address(one)).content.decode()
 
 
 def test_the_last_scene_is_the_podium_with_the_final_as_a_film(cup: Tournament) -> None:
