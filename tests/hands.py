@@ -24,11 +24,10 @@ class Hand:
     def open(self, path: str) -> None:
         self.page.goto(path)
 
-    def click(self, words: str, *, within: Locator | None = None) -> None:
+    def click(self, words: str) -> None:
         """Press the button, or follow the link, with these words."""
-        place = within or self.page.locator("body")
-        button = place.get_by_role("button", name=words, exact=True)
-        button.or_(place.get_by_role("link", name=words, exact=True)).first.click()
+        button = self.page.get_by_role("button", name=words, exact=True)
+        button.or_(self.page.get_by_role("link", name=words, exact=True)).first.click()
         self.clicks += 1
 
     def _field(self, label: str) -> Locator:

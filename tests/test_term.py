@@ -257,7 +257,7 @@ def tournament_played(tess: Hand, versions: dict[str, Submission]) -> Tournament
         made.registrations.create(agent=agent)
     assert len(teams) == 20
     tess.page.reload()
-    tess.click("Begin now: Final", within=tess.page.locator(".deeds.rule"))
+    tess.page.locator(".deeds.rule").get_by_text("Begin now").click()
     tess.click("Begin now")
     expect(tess.page.get_by_text("begins within seconds")).to_be_visible()
     planned_begin(made.environment, now=timezone.now())
