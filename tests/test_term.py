@@ -245,7 +245,7 @@ def tournament_played(tess: Hand, versions: dict[str, Submission]) -> Tournament
     tess.choose("Environment", "Connect Four")
     tess.fill("Name", "Final")
     tess.choose("Format", "Swiss")
-    tess.fill("Rounds", "4")
+    tess.fill("Rounds", "5")
     tess.fill("Pairs", "1")
     tess.fill("Registration opens", typed(timezone.now() - DAY))
     tess.click("Plan the tournament")
