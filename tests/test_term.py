@@ -285,7 +285,7 @@ def cheater_found(tess: Hand, final: Tournament) -> None:
     assert before[name] == 1
     tess.open(f"/environments/connect-four/editions/{final.edition}/")
     expect(page.locator(".podium .place-1")).to_contain_text(name)
-    page.locator(".podium .place-1 a").first.click()
+    page.locator(".podium .place-1 a.version").click()
     tess.spent()
     page.get_by_role("link", name="Disqualify").click()
     tess.clicks += 1
