@@ -81,7 +81,7 @@ class AssignmentForm(ZonedForm):
                 label=f"Baseline {place}",
                 empty_label="none",
             )
-            self.fields[f"percent_{place}"] = _number("Share to reach (%)", 10, 95, row.percent if row else 50)
+            self.fields[f"percent_{place}"] = _number("To reach (%)", 10, 95, row.percent if row else 50)
             self.fields[f"score_{place}"] = forms.FloatField(
                 label="Or score", required=False, initial=None if row is None else row.score
             )

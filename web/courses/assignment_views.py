@@ -115,7 +115,9 @@ def _form(request: HttpRequest, form: AssignmentForm, course: Course, title: str
         except Refused as refusal:
             refuse(form, refusal)
         else:
-            messages.success(request, f"{made[0]} is saved." if len(made) == 1 else f"{len(made)} are added.")
+            messages.success(
+                request, f"{made[0]} is saved." if len(made) == 1 else f"{len(made)} assignments are added."
+            )
             return redirect("web:course", course.slug) if len(made) > 1 else _to(made[0])
     context = {"form": form, "title": title, "course": course}
     return render(request, "web/courses/assignment_form.html", context, status=422 if form.errors else 200)

@@ -40,11 +40,16 @@ class CourseForm(CourseModelForm):
         }
         widgets = {"about": forms.Textarea(attrs={"rows": 8})}
 
+    class Media:
+        js = (forms.Script("web/plan.js", defer=True),)
+
     def __init__(self, *args: Any, may_appoint: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         zones = [(name, name.replace("_", " ")) for name in zone_names()]
         self.fields["time_zone"].widget = forms.Select(choices=zones)
         self.initial["time_zone"] = zone_of(self.instance.time_zone).key
+        if not self.instance.pk and not self.is_bound:
+            self.fields["time_zone"].widget.attrs["data-new"] = ""
         if not may_appoint:
             del self.fields["teachers"]
 

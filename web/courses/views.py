@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from core.assignments.marks import Mark, course_marks
 from core.courses.roster import course_counts
 from core.courses.services import members_add
-from core.courses.sight import Viewer, listed
+from core.courses.sight import MARKS, Viewer, listed
 from core.errors import Refused
 from core.models import Assignment, Course, Role, User
 from core.people.audit_log import row_changes, row_values
@@ -96,6 +96,7 @@ def course(request: HttpRequest, course: str) -> HttpResponse:
         "may_plan": may(viewer, "core.add_tournament", row.pk),
         "may_change": may(viewer, "core.change_course", row.pk),
         "may_see_people": may(viewer, "core.view_tournament", row.pk),
+        "may_see_marks": may(viewer, MARKS, row.pk),
     }
     return render(request, "web/courses/course.html", context)
 

@@ -86,7 +86,8 @@ class ClassForm(Inviting, forms.Form):
     file = forms.FileField(
         label="CSV file",
         required=False,
-        help_text="A line for each person: e-mail, user name, team, name. Only the e-mail is needed.",
+        help_text="A line for each person: e-mail, user name, team, name. Only the e-mail is needed. For people "
+        "without one begin with a line of these headings: they get codes on paper.",
         widget=forms.FileInput(attrs={"accept": ".csv,.txt,text/csv,text/plain"}),
     )
     text = forms.CharField(

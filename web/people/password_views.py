@@ -87,6 +87,8 @@ class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
             else 0
         )
         revoked = f" It also revokes your API tokens ({count}): programs with them are refused." if count else ""
+        if self.reset_user and not self.reset_user.has_usable_password():
+            return {**context, "title": "Choose a password", "lead": f"Your user name is {self.reset_user}."}
         return {"lead": f"This logs you out everywhere.{revoked}", **context}
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
@@ -121,7 +123,7 @@ class PasswordResetComplete(PasswordResetFromKeyDoneView):
     template_name = "web/people/notice.html"
     extra_context = {
         "title": "Your password is changed",
-        "lead": "You are logged out everywhere and can log in with the new password.",
+        "lead": "You can log in with it now.",
     }
 
 

@@ -131,7 +131,7 @@ def test_a_term_is_one_form_with_at_most_25_fields(
     assert {f"{row.due_at.astimezone(timezone.get_fixed_timezone(120)):%H:%M}" for row in rows[1:]} == {"18:00"}
     assert {(one.percent, one.marks) for row in rows for one in row.baselines.all()} == {(60, 10)}
     assert AuditEntry.objects.filter(action="add", model="core.assignment").count() == 12
-    assert "12 are added." in teacher.get("/courses/robots/").text
+    assert "12 assignments are added." in teacher.get("/courses/robots/").text
     wrong = teacher.post(address, sent(easy, due_at="2027-03-01T18:00", agent_2=easy.agent_id))
     assert wrong.status_code == 422
     assert "The deadline is before it opens" in wrong.text

@@ -13,7 +13,8 @@ from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuest
 
 CONSEQUENCE = (
     "From then on its code runs beside the site and the workers, in processes that contain mistakes, not malice. Read "
-    "the code first: its trial proves nothing about code that means harm."
+    "the code first: its trial proves nothing about code that means harm. Everyone sees a new environment until its "
+    "settings give it to a course."
 )
 
 
