@@ -1,4 +1,4 @@
-"""The scene that the page for a hall shows of a tournament: what everyone may see, whoever has opened it."""
+"""The scene that the page for a hall shows of a tournament: what everyone may see, also to organisers."""
 
 from __future__ import annotations
 

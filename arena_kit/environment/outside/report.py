@@ -19,7 +19,7 @@ PROGRAM = "arena_kit.environment.outside.report_program"
 SECONDS = 30.0
 """Limit on one run of the program, which names the line where it was at its end."""
 KILL_SECONDS = 90
-"""Limit after which whoever runs the program ends it."""
+"""Limit after which the caller of the program ends it."""
 HASH_SEEDS = ("0", "1", "2")
 """The program runs once with each: what depends on the order of a set differs between them."""
 FILES, RULES, MATCH, PICTURES, SPEED, REACH = "Files", "Rules", "Match", "Pictures", "Speed", "Reach"

@@ -1,4 +1,4 @@
-"""The page for a hall shows what everyone may see, whoever has opened it, and changes by itself."""
+"""The page for a hall shows what everyone may see, also to organisers, and changes by itself."""
 
 from __future__ import annotations
 
