@@ -1,29 +1,35 @@
 """Marks of assignments: a pure function of results at their baselines, deadlines and times of upload.
 
 A baseline counts as reached from the first version that reaches it, by the time of its upload. A later version never
-takes marks away.
+takes marks away. Marks that a teacher sets by hand count in place of these.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from core.duels.goals import goal_percent, goal_reached
+from django.db.models import Q, QuerySet
+
+from core.duels.goals import TESTED, goal_percent, goal_reached
 from core.jobs.states import OPEN
 from core.models import (
     Assignment,
     Baseline,
+    Challenge,
     Course,
     Duel,
     Evaluation,
     JobFault,
     JobState,
+    MarkByHand,
     Member,
     Role,
     Submission,
@@ -32,21 +38,6 @@ from core.models import (
 from core.times import zone_of
 
 DAY = timedelta(days=1)
-COUNTED = (
-    "state",
-    "test",
-    "test_result",
-    "matches_done",
-    "player_1_wins",
-    "player_2_errors",
-    "draws",
-    "challenge__assignment",
-    "challenge__user",
-    "player_1__public_id",
-    "player_1__created_at",
-    "player_2__agent",
-)
-"""The columns of a duel that the marks of all follow from; the page of one person shows more."""
 
 
 class GoalState(StrEnum):
@@ -63,22 +54,48 @@ class GoalState(StrEnum):
         return {"passed": "good", "being played": "busy", "not reached": "bad"}.get(self, "calm")
 
 
+class TriedVersion(NamedTuple):
+    """The columns of a version that marks follow from; a large course has too many for whole rows."""
+
+    pk: int
+    agent: str
+    number: int
+    public_id: UUID
+    created_at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.agent} v{self.number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A version at a baseline: in a duel, or alone for a score. is_reached: None before the end, and after a fault of
-    the arena."""
+    """A version at baselines, in a duel or alone. duel: its key; None alone.
 
-    job: Duel | Evaluation
-    version: Submission
+    rival, percent: the agent that the duel is against, and the share to reach. is_reached: None before the end, after a
+    fault of the arena, and where a score is compared with that of a baseline.
+    """
+
+    version: TriedVersion
+    state: str
     is_reached: bool | None
+    duel: int | None = None
+    rival: int | None = None
+    percent: int | None = None
+    score: float | None = None
 
     @property
     def is_open(self) -> bool:
-        return self.job.state in OPEN
+        return self.state in OPEN
 
-    @property
-    def duel(self) -> Duel | None:
-        return self.job if isinstance(self.job, Duel) else None
+    def is_at(self, baseline: Baseline) -> bool:
+        """Return whether it is at a baseline, not at another one or for another share."""
+        if baseline.score is not None:
+            return self.duel is None
+        return self.rival == baseline.agent_id and self.percent == baseline.percent
+
+    def reaches(self, baseline: Baseline) -> bool | None:
+        """Return whether a baseline that it is at is reached; None as of is_reached."""
+        return self.is_reached if self.score is None else self.score >= (baseline.score or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +116,33 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The marks of a person in an assignment."""
+    """The marks of a person in an assignment. by_hand: those that a teacher has set in place of the goals'."""
 
     assignment: Assignment
     member: Member
     due_at: datetime
     is_extended: bool
     goals: tuple[Goal, ...]
+    by_hand: MarkByHand | None = None
 
     @property
     def marks(self) -> Decimal:
+        return self.earned if self.by_hand is None else self.by_hand.marks
+
+    @property
+    def earned(self) -> Decimal:
+        """The marks without those by hand."""
         return sum((goal.marks for goal in self.goals), Decimal())
+
+    @property
+    def most(self) -> int:
+        """The most marks of its assignment."""
+        return sum(goal.baseline.marks for goal in self.goals)
 
     @property
     def is_full(self) -> bool:
         """Return whether all baselines are reached in time."""
-        return bool(self.goals) and self.marks == self.assignment.total
+        return bool(self.goals) and self.earned == self.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +154,11 @@ class CourseMarks:
 
     def percent(self, now: datetime) -> Decimal | None:
         """Return the weighted mean over the assignments that have opened, in percent; None without any."""
-        counted = [mark for mark in self.marks if mark.assignment.opens_at <= now and mark.assignment.total]
+        counted = [mark for mark in self.marks if mark.assignment.opens_at <= now and mark.most]
         weights = sum(mark.assignment.weight for mark in counted)
         if not weights:
             return None
-        shares = (mark.assignment.weight * mark.marks / mark.assignment.total for mark in counted)
+        shares = (mark.assignment.weight * mark.marks / mark.most for mark in counted)
         return round(100 * sum(shares, Decimal()) / weights, 2)
 
 
@@ -149,94 +177,89 @@ def marks_for(assignment: Assignment, baseline: Baseline, days: int) -> Decimal:
     return Decimal(baseline.marks * max(0, 100 - assignment.late_percent * days)) / 100
 
 
-def course_marks(course: Course, *, only: Assignment | None = None, person: User | None = None) -> list[CourseMarks]:
-    """Return the marks of all students of a course, or of one person. only: of this assignment alone.
+def students_of(course: Course) -> QuerySet[Member]:
+    """Return the students of a course, in the order of its marks."""
+    return course.members.filter(role=Role.STUDENT).select_related("user").order_by("user__team", "user__username")
+
+
+def membership(course: Course, person: User | None) -> QuerySet[Member]:
+    """Return the person as a member of a course: one row or none."""
+    return course.members.filter(user=person).select_related("user")
+
+
+def course_marks(
+    course: Course, *, only: Assignment | None = None, people: Iterable[Member] | None = None
+) -> list[CourseMarks]:
+    """Return the marks of all students of a course, or of some members. only: of this assignment alone.
 
     The number of queries does not depend on the number of people and assignments.
     """
-    assignments = list(_assignments(course, only))
-    members = course.members.filter(role=Role.STUDENT) if person is None else course.members.filter(user=person)
-    jobs: dict[tuple[int | None, int], list[Duel | Evaluation]] = defaultdict(list)
-    for duel in _duels(assignments, person):
-        assert duel.challenge is not None
-        jobs[duel.challenge.assignment_id, duel.challenge.user_id].append(duel)
-    for evaluation in _evaluations(assignments, person):
-        jobs[evaluation.assignment_id, evaluation.agent.owner_id].append(evaluation)
-    later = {(one.pk, row.member_id): row.due_at for one in assignments for row in one.extensions.all()}
-    return [
-        CourseMarks(
-            member,
-            tuple(
-                _mark(one, member, later.get((one.pk, member.pk)), jobs[one.pk, member.user_id]) for one in assignments
-            ),
-        )
-        for member in members.select_related("user").order_by("user__team", "user__username")
-    ]
+    rows = course.assignments.select_related("environment", "course").prefetch_related("baselines__agent", "extensions")
+    tasks = [(one, tuple(one.baselines.all())) for one in (rows if only is None else rows.filter(pk=only.pk))]
+    members = list(students_of(course) if people is None else people)
+    of = Q(assignment__in=[one for one, _ in tasks])
+    found = _tries(of, None if people is None else [one.user_id for one in members])
+    later = {(one.pk, row.member_id): row.due_at for one, _ in tasks for row in one.extensions.all()}
+    by_hand = {(row.assignment_id, row.user_id): row for row in MarkByHand.objects.filter(of)}
+
+    def mark(member: Member, task: Assignment, baselines: Sequence[Baseline]) -> Mark:
+        extended, key = later.get((task.pk, member.pk)), (task.pk, member.user_id)
+        due_at = task.due_at if extended is None else max(extended, task.due_at)
+        goals = tuple(_goal(task, one, due_at, found[key]) for one in baselines)
+        return Mark(task, member, due_at, due_at > task.due_at, goals, by_hand.get(key))
+
+    return [CourseMarks(one, tuple(mark(one, task, baselines) for task, baselines in tasks)) for one in members]
 
 
-def assignment_marks(assignment: Assignment, *, person: User | None = None) -> list[Mark]:
-    """Return the marks of all students in an assignment, or of one person."""
-    lines = course_marks(assignment.course, only=assignment, person=person)
+def assignment_marks(assignment: Assignment, *, people: Iterable[Member] | None = None) -> list[Mark]:
+    """Return the marks of all students in an assignment, or of some members."""
+    lines = course_marks(assignment.course, only=assignment, people=people)
     return [mark for line in lines for mark in line.marks]
 
 
-def _assignments(course: Course, only: Assignment | None) -> Iterator[Assignment]:
-    rows = course.assignments.select_related("environment", "course").prefetch_related("baselines__agent", "extensions")
-    yield from rows if only is None else rows.filter(pk=only.pk)
+def _tries(of: Q, people: Collection[int] | None) -> dict[tuple[int | None, int], list[Try]]:
+    """Return the tries in some assignments by assignment and person, oldest first. people: of these alone."""
+    challenges, evaluations = Challenge.objects.filter(of), Evaluation.every.filter(of).order_by("pk")
+    if people is not None:
+        challenges, evaluations = challenges.filter(user__in=people), evaluations.filter(agent__owner__in=people)
+    found: dict[tuple[int | None, int], list[Try]] = defaultdict(list)
+    asked = ("challenge__assignment", "challenge__user", "player_2__agent", *TESTED)
+    duels = Duel.objects.filter(challenge__in=challenges.order_by()).order_by("pk")
+    for row in duels.values_list("pk", *asked, *_columns("player_1"), named=True):
+        version, percent = TriedVersion(*row[-len(TriedVersion._fields) :]), goal_percent(row)
+        one = Try(version, row.state, goal_reached(row), row.pk, row.player_2__agent, percent)
+        found[row.challenge__assignment, row.challenge__user].append(one)
+    columns = ("assignment", "agent__owner", "state", "fault", "score", *_columns("submission"))
+    for assignment, owner, state, fault, score, *rest in evaluations.values_list(*columns):
+        is_own_fault = state == JobState.FAILED and fault == JobFault.PLAYER
+        scored = score if state == JobState.SUCCEEDED else None
+        one = Try(TriedVersion(*rest), state, False if is_own_fault else None, score=scored)
+        found[assignment, owner].append(one)
+    return found
 
 
-def _duels(assignments: Sequence[Assignment], person: User | None) -> Iterator[Duel]:
-    rows = Duel.objects.filter(challenge__assignment__in=assignments).order_by("pk")
-    if person is None:
-        yield from rows.select_related("challenge", "player_1", "player_2").only(*COUNTED)
-    else:
-        mine = rows.filter(challenge__user=person).defer("log", "history")
-        yield from mine.select_related("challenge", "player_1__agent", "player_2__agent")
+def _columns(version: str) -> tuple[str, ...]:
+    """Return the columns of a TriedVersion at a path."""
+    return (f"{version}_id", *(f"{version}__{one}" for one in ("agent__name", "number", "public_id", "created_at")))
 
 
-def _evaluations(assignments: Sequence[Assignment], person: User | None) -> Iterator[Evaluation]:
-    rows = Evaluation.every.filter(assignment__in=assignments).order_by("pk").defer("log", "history", "episodes")
-    mine = rows if person is None else rows.filter(agent__owner=person)
-    yield from mine.select_related("agent", "submission__agent")
-
-
-def _mark(assignment: Assignment, member: Member, later: datetime | None, jobs: Sequence[Duel | Evaluation]) -> Mark:
-    due_at = assignment.due_at if later is None else max(later, assignment.due_at)
-    goals = tuple(_goal(assignment, one, due_at, jobs) for one in assignment.baselines.all())
-    return Mark(assignment, member, due_at, due_at > assignment.due_at, goals)
-
-
-def _try(baseline: Baseline, job: Duel | Evaluation) -> Try | None:
-    """Return the try of a baseline that a job is; None for one at another baseline, or for another share."""
-    if isinstance(job, Duel):
-        is_of = job.player_2.agent_id == baseline.agent_id and goal_percent(job) == baseline.percent
-        return Try(job, job.player_1, goal_reached(job)) if is_of else None
-    if baseline.score is None:
-        return None
-    is_reached: bool | None = None
-    if job.state == JobState.SUCCEEDED and job.score is not None:
-        is_reached = job.score >= baseline.score
-    elif job.state == JobState.FAILED and job.fault == JobFault.PLAYER:
-        is_reached = False
-    return Try(job, job.submission, is_reached)
-
-
-def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, jobs: Sequence[Duel | Evaluation]) -> Goal:
-    tries = tuple(found for job in jobs if (found := _try(baseline, job)) is not None)
+def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, tries: Iterable[Try]) -> Goal:
+    tries = tuple(one for one in tries if one.is_at(baseline))
     best: tuple[Decimal, int, Try] | None = None
     for one in tries:
-        days = days_of(one.version, assignment, due_at)
-        worth = marks_for(assignment, baseline, days)
-        if one.is_reached and days <= assignment.late_days and (best is None or worth > best[0]):
-            best = worth, days, one
+        if one.reaches(baseline):
+            days = days_of(one.version, assignment, due_at)
+            worth = marks_for(assignment, baseline, days)
+            if days <= assignment.late_days and (best is None or worth > best[0]):
+                best = worth, days, one
     if best is not None:
         return Goal(baseline, GoalState.PASSED, tries, best[2], best[1], best[0])
-    latest = next((one for one in reversed(tries) if one.is_reached is False), None)
+    latest = next((one for one in reversed(tries) if one.reaches(baseline) is False), None)
     playing = next((one for one in tries if one.is_open), None)
     state = GoalState.PLAYING if playing else GoalState.FAILED if latest else GoalState.NOTHING
     return Goal(baseline, state, tries, playing or latest, 0, Decimal())
 
 
-def days_of(version: Submission, assignment: Assignment, due_at: datetime) -> int:
+def days_of(version: Submission | TriedVersion, assignment: Assignment, due_at: datetime) -> int:
     """Return how many days late a version was uploaded. due_at: the deadline of its owner."""
     return late_days(uploaded_at=version.created_at, due_at=due_at, zone=zone_of(assignment.course.time_zone))

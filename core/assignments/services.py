@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -13,6 +14,7 @@ from core.courses.repeats import next_name, weeks_later
 from core.errors import Refused
 from core.evaluations.seeds import seeds_for_assignment
 from core.jobs.messages import TOURNAMENT_TASK, task_request
+from core.links import page
 from core.models import (
     Agent,
     Assignment,
@@ -22,9 +24,13 @@ from core.models import (
     EnvironmentKind,
     Evaluation,
     Extension,
+    MarkByHand,
     Member,
+    NoticeKind,
     Role,
+    User,
 )
+from core.notices.services import Message, notify_each
 
 NAME_LENGTH: int = Assignment._meta.get_field("name").max_length or 0
 MOST_WEEKS = 30
@@ -109,6 +115,31 @@ def extend(*, assignment: Assignment, members: Iterable[Member], due_at: datetim
             )
         task_request("tournament", TOURNAMENT_TASK, assignment.environment_id)
     return len(people)
+
+
+def mark_by_hand(*, assignment: Assignment, user: User, marks: Decimal | None, reason: str, by: User) -> str:
+    """Give a person marks in place of those that follow from results, with a notice; return what was done.
+
+    marks: None takes marks by hand back. Raises Refused, naming the field.
+    """
+    if not reason.strip():
+        raise Refused("Give a reason, which the student reads.", field="reason")
+    if marks is not None and not 0 <= marks <= assignment.total:
+        raise Refused(f"{assignment} has 0 to {assignment.total} marks.", field="marks")
+    rows = MarkByHand.objects.filter(assignment=assignment, user=user)
+    with transaction.atomic():
+        if marks is not None:
+            values = {"marks": marks, "reason": reason.strip(), "set_by": by}
+            rows.update_or_create(assignment=assignment, user=user, defaults=values)
+            words = f"{marks.normalize():f} of {assignment.total} marks, changed by hand"
+        elif rows.delete()[0]:
+            words = "the marks of the results again"
+        else:
+            raise Refused("There are no marks by hand to take back.")
+        title, address = f"You have {words} in {assignment}", page("assignment", assignment.course.slug, assignment.pk)
+        message = Message(user, title, f"Reason: {reason.strip()}", address, about=f"marks {assignment.pk}")
+        notify_each(kind=NoticeKind.ANNOUNCEMENT, messages=[message])
+    return f"{user} has {words} in {assignment}."
 
 
 def _later(assignment: Assignment, step: int, wanted: Sequence[Wanted]) -> Assignment:

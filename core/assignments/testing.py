@@ -125,8 +125,8 @@ def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]
 def _gains(mark: Mark, goal: Goal, version: Submission) -> bool:
     """Return whether a version could gain marks at a baseline that it has not met."""
     worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.assignment, mark.due_at))
-    met = [one for one in goal.tries if one.version == version and one.job.state != JobState.CANCELLED]
-    is_met = len(met) >= TRIES or any(one.is_reached is not None for one in met)
+    met = [one for one in goal.tries if one.version.pk == version.pk and one.state != JobState.CANCELLED]
+    is_met = len(met) >= TRIES or any(one.reaches(goal.baseline) is not None for one in met)
     return not is_met and worth > goal.marks
 
 

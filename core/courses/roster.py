@@ -90,10 +90,10 @@ def roster_get(course: Course, *, now: datetime) -> Roster:
     newest = _newest(course)
     entered = None if coming is None or not coming.has_registration else _entered(coming)
     places = {} if last is None else _places(last)
-    later = Extension.objects.filter(assignment__course=course, due_at__gt=now).select_related("assignment")
+    later = Extension.objects.filter(member__course=course, due_at__gt=now).select_related("assignment")
     extended: dict[int, list[Extension]] = defaultdict(list)
     for one in later.order_by("due_at"):
-        extended[one.member_id].append(one)
+        extended[one.member_id or 0].append(one)
     rows = [
         RosterRow(
             member,

@@ -7,10 +7,21 @@ from collections.abc import Iterable, Sequence
 
 from django.core import signing
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 
 from core.links import absolute, page
-from core.models import Announcement, Course, Member, NoticeKind, Registration, Role, Tournament, TournamentState, User
+from core.models import (
+    Announcement,
+    Course,
+    Extension,
+    Member,
+    NoticeKind,
+    Registration,
+    Role,
+    Tournament,
+    TournamentState,
+    User,
+)
 from core.notices.services import Message, notify_each
 
 SALT = "core.courses"
@@ -20,9 +31,14 @@ def members_add(*, course: Course, people: Iterable[User], role: Role = Role.STU
     """Make people members of a course; return how many were not before. Those who were keep their role."""
     there = set(course.members.values_list("user", flat=True))
     new = {person.pk: person for person in people if person.pk not in there}
-    Member.objects.bulk_create(
-        [Member(course=course, user=person, role=role) for person in new.values()], ignore_conflicts=True
-    )
+    with transaction.atomic():
+        Member.objects.bulk_create(
+            [Member(course=course, user=person, role=role) for person in new.values()], ignore_conflicts=True
+        )
+        # People who come back have their later deadlines again.
+        back = Member.objects.filter(course=course, user=OuterRef("removed")).values("pk")
+        kept = Extension.objects.filter(assignment__course=course, removed__in=list(new))
+        kept.update(member=Subquery(back), removed=None)
     return len(new)
 
 
@@ -42,12 +58,13 @@ def member_change(*, member: Member, role: Role) -> None:
 
 
 def member_remove(*, member: Member) -> None:
-    """Take a person out of a course; their agents and results stay, their registrations do not."""
+    """Take a person out of a course; their agents, results and extensions stay, their registrations do not."""
     with transaction.atomic():
         planned = Registration.objects.filter(
             tournament__course=member.course_id, tournament__state=TournamentState.PLANNED
         )
         planned.filter(agent__owner=member.user_id).delete()
+        member.extensions.update(removed=member.user_id, member=None)
         member.delete()
 
 

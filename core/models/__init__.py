@@ -4,7 +4,7 @@ from core.models.account_event import AccountEvent
 from core.models.agent import Agent, FormerName, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.analysis import AnalysedPosition, Analysis
-from core.models.assignment import Assignment, Baseline, Extension
+from core.models.assignment import Assignment, Baseline, Extension, MarkByHand
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
 from core.models.blunder import Blunder, Drill, DrillMove
@@ -131,6 +131,7 @@ __all__ = [
     "LetterKind",
     "LiveCheckpoint",
     "LiveRating",
+    "MarkByHand",
     "Member",
     "ModelForm",
     "ModelUsers",

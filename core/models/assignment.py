@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
@@ -9,6 +10,7 @@ from core.models.agent import Agent
 from core.models.course import Course, Member
 from core.models.environment import Environment
 from core.models.limits import finite
+from core.models.user import User
 
 
 class Assignment(models.Model):
@@ -86,15 +88,49 @@ class Baseline(models.Model):
 
 
 class Extension(models.Model):
-    """A later deadline of one person."""
+    """A later deadline of one person: of a member, or of a user who was removed from the course and may come back."""
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="extensions")
-    member = models.ForeignKey(Member, on_delete=models.CASCADE, related_name="extensions")
+    member = models.ForeignKey(Member, on_delete=models.CASCADE, null=True, blank=True, related_name="extensions")
+    removed = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     due_at = models.DateTimeField()
 
     class Meta:
         ordering = ["pk"]
-        constraints = [models.UniqueConstraint(fields=["assignment", "member"], name="extension_unique")]
+        constraints = [
+            models.UniqueConstraint(fields=["assignment", "member"], name="extension_unique"),
+            models.UniqueConstraint(fields=["assignment", "removed"], name="extension_of_removed_unique"),
+            models.CheckConstraint(
+                condition=Q(member=None, removed__isnull=False) | Q(member__isnull=False, removed=None),
+                name="extension_is_of_one",
+            ),
+        ]
 
     def __str__(self) -> str:
-        return f"{self.member} until {self.due_at}"
+        return f"{self.member or self.removed} until {self.due_at}"
+
+
+class MarkByHand(models.Model):
+    """Marks that a teacher sets for one person, in place of those that follow from results.
+
+    They are those of a user, so that a person who leaves the course and comes back keeps them.
+    """
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="marks_by_hand")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    marks = models.DecimalField(max_digits=6, decimal_places=2, validators=[MinValueValidator(0)])
+    reason = models.CharField(max_length=300, help_text="Shown to the student.")
+    set_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    set_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        verbose_name = "mark by hand"
+        verbose_name_plural = "marks by hand"
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["assignment", "user"], name="mark_by_hand_unique"),
+            models.CheckConstraint(condition=Q(marks__gte=0) & ~Q(reason=""), name="mark_by_hand_has_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.marks:g} marks for {self.user}"

@@ -11,12 +11,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.assignments.marks import Goal, course_marks
+from core.assignments.marks import Goal, course_marks, membership, students_of
 from core.courses.sight import MARKS
 from core.courses.tutoring import SOURCES
 from core.models import Course
 from core.people.rights import may, roles_of
 from web.api.base import Acting, one
+from web.api.listing import Pages
 
 
 class GoalAnswer(serializers.Serializer[Any]):
@@ -31,8 +32,7 @@ class GoalAnswer(serializers.Serializer[Any]):
     most = serializers.IntegerField(source="baseline.marks")
 
     def get_duel(self, goal: Goal) -> int | None:
-        duel = None if goal.decisive is None else goal.decisive.duel
-        return None if duel is None else duel.pk
+        return None if goal.decisive is None else goal.decisive.duel
 
     def get_version(self, goal: Goal) -> str | None:
         return None if goal.decisive is None else str(goal.decisive.version.public_id)
@@ -45,7 +45,10 @@ class MarkAnswer(serializers.Serializer[Any]):
     weight = serializers.IntegerField(source="assignment.weight")
     due_at = serializers.DateTimeField(help_text="The deadline of this person.")
     marks = serializers.FloatField()
-    most = serializers.IntegerField(source="assignment.total")
+    most = serializers.IntegerField()
+    by_hand = serializers.CharField(
+        source="by_hand.reason", default=None, allow_null=True, help_text="Why a teacher changed the marks; else null."
+    )
     baselines = GoalAnswer(many=True, source="goals")
 
 
@@ -64,15 +67,17 @@ class Marks(Acting):
 
     @extend_schema(responses=LineAnswer(many=True))
     def get(self, request: Request, course: str) -> Response:
-        """Return the marks of all students to the staff of the course, to a student their own."""
+        """Return the marks of all students to the staff of the course, to a student their own, a page at a time."""
         account, row = self.account(request), one(Course.objects.all(), slug=course)
         sees_all, now = may(account, MARKS, row.pk), timezone.now()
         if not sees_all and row.pk not in roles_of(account):
             raise Http404("There is no such course.")
-        lines = course_marks(row, person=None if sees_all else account)
+        pages = Pages()
+        people = students_of(row) if sees_all else membership(row, account).order_by("pk")
+        lines = course_marks(row, people=pages.paginate_queryset(people, request, view=self))
         sees_names = may(account, SOURCES, row.pk)
         rows = [
             {"line": one, "percent": one.percent(now), "name": one.member.user.name if sees_names else ""}
             for one in lines
         ]
-        return Response(LineAnswer(rows, many=True).data)
+        return pages.get_paginated_response(LineAnswer(rows, many=True).data)

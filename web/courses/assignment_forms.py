@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from core.assignments.services import MOST_WEEKS, Wanted, baselines_for, environments_for
-from core.models import Agent, Assignment, Course
+from core.models import Agent, Assignment, Course, MarkByHand
 from web.organise.forms import Part, TimeInput, ZonedForm
 
 MOST_BASELINES = 3
@@ -109,6 +109,13 @@ class ExtendForm(forms.Form):
         field = self.fields["assignment"]
         assert isinstance(field, forms.ModelChoiceField)
         field.queryset = course.assignments.all()
+
+
+class MarkForm(forms.Form):
+    """Marks by hand, with the reason that the student reads."""
+
+    marks = forms.DecimalField(min_value=0, max_digits=6, decimal_places=2)
+    reason = forms.CharField(max_length=MarkByHand._meta.get_field("reason").max_length)
 
 
 def _number(label: str, least: int, most: int, initial: int) -> forms.IntegerField:

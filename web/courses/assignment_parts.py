@@ -36,11 +36,12 @@ class GoalView:
 
 def goal_views(mark: Mark) -> list[GoalView]:
     """Return what the page of one person shows. It reads the records of duels in which a baseline was not reached."""
-    return [_view(goal) for goal in mark.goals]
+    keys = [goal.decisive.duel for goal in mark.goals if goal.decisive is not None and goal.decisive.duel is not None]
+    duels = Duel.objects.defer("log", "history").select_related("challenge", *Duel.RELATED).in_bulk(keys)
+    return [_view(goal, duels.get(goal.decisive.duel or 0) if goal.decisive else None) for goal in mark.goals]
 
 
-def _view(goal: Goal) -> GoalView:
-    duel = None if goal.decisive is None else goal.decisive.duel
+def _view(goal: Goal, duel: Duel | None) -> GoalView:
     if duel is None or duel.state != JobState.SUCCEEDED:
         return GoalView(goal)
     line = ChallengeDuel(duel, tally_of(duel))

@@ -13,8 +13,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from core.assignments.marks import Mark, assignment_marks, course_marks
-from core.assignments.services import assignment_copy, assignment_delete, assignment_save, environments_for, extend
+from core.assignments.marks import Mark, assignment_marks, membership
+from core.assignments.services import (
+    assignment_copy,
+    assignment_delete,
+    assignment_save,
+    environments_for,
+    extend,
+    mark_by_hand,
+)
 from core.courses.sight import MARKS
 from core.courses.tutoring import SOURCES
 from core.errors import Refused
@@ -22,14 +29,13 @@ from core.models import Assignment, Course, Member, User
 from core.people.audit_log import row_changes, row_values
 from core.people.rights import may
 from core.times import zone_of
-from web.courses.assignment_forms import AssignmentForm, ExtendForm
+from web.courses.assignment_forms import AssignmentForm, ExtendForm, MarkForm
 from web.courses.assignment_parts import goal_views
-from web.courses.marks_parts import marks_file
 from web.courses.views import course_for
 from web.organise.acting import record
 from web.site.forms import refuse
-from web.site.organisers import sent
-from web.site.requests import account_of, viewer_of
+from web.site.organisers import organiser, sent
+from web.site.requests import account_of
 
 RIGHT = "core.change_course"
 
@@ -42,8 +48,7 @@ def assignment(request: HttpRequest, course: str, assignment_id: int) -> HttpRes
     """
     row = _assignment(course, assignment_id)
     sees_all = may(request.user, MARKS, row.course_id)
-    person = None if sees_all else account_of(request)
-    marks = assignment_marks(row, person=person) if sees_all or person is not None else []
+    marks = assignment_marks(row, people=None if sees_all else membership(row.course, account_of(request)))
     return _page(request, row, marks, own=None if sees_all or not marks else marks[0])
 
 
@@ -54,12 +59,43 @@ def person(request: HttpRequest, course: str, assignment_id: int, member_id: int
     row = _assignment(course, assignment_id)
     course_for(request, course, MARKS)
     found = get_object_or_404(Member.objects.select_related("user"), course=row.course_id, pk=member_id)
-    marks = assignment_marks(row, person=found.user)
-    return _page(request, row, marks, own=marks[0], of=found.user)
+    (mark,) = assignment_marks(row, people=[found])
+    form = MarkForm(initial={"marks": mark.marks})
+    return _page(request, row, [mark], own=mark, of=found.user, form=form)
+
+
+@require_POST
+@login_required
+def person_mark(request: HttpRequest, course: str, assignment_id: int, member_id: int) -> HttpResponse:
+    """Change the marks of one student by hand, or take that back."""
+    row = _assignment(course, assignment_id)
+    course_for(request, course, RIGHT)
+    found = get_object_or_404(Member.objects.select_related("user"), course=row.course_id, pk=member_id)
+    form = MarkForm(request.POST)
+    if form.is_valid():
+        marks = None if "back" in request.POST else form.cleaned_data["marks"]
+        try:
+            with transaction.atomic():
+                by = organiser(request)
+                reason = form.cleaned_data["reason"]
+                sentence = mark_by_hand(assignment=row, user=found.user, marks=marks, reason=reason, by=by)
+                record(request, "mark_by_hand", row, f"{sentence} Reason: {reason}")
+        except Refused as refusal:
+            refuse(form, refusal)
+        else:
+            messages.success(request, sentence)
+            return redirect("web:assignment_person", course, row.pk, found.pk)
+    (mark,) = assignment_marks(row, people=[found])
+    return _page(request, row, [mark], own=mark, of=found.user, form=form)
 
 
 def _page(
-    request: HttpRequest, row: Assignment, marks: list[Mark], own: Mark | None, of: User | None = None
+    request: HttpRequest,
+    row: Assignment,
+    marks: list[Mark],
+    own: Mark | None,
+    of: User | None = None,
+    form: MarkForm | None = None,
 ) -> HttpResponse:
     context = {
         "assignment": row,
@@ -72,9 +108,11 @@ def _page(
         "sees_names": may(request.user, SOURCES, row.course_id),
         "is_open": row.opens_at <= timezone.now(),
         "may_change": may(request.user, RIGHT, row.course_id),
+        "form": form,
     }
     part = request.headers.get("HX-Target") == "results"
-    return render(request, "web/courses/results.html" if part else "web/courses/assignment.html", context)
+    page = "web/courses/results.html" if part else "web/courses/assignment.html"
+    return render(request, page, context, status=422 if form is not None and form.errors else 200)
 
 
 @login_required
@@ -175,33 +213,6 @@ def extend_to(request: HttpRequest, course: str) -> HttpResponse:
         people = "1 person has" if count == 1 else f"{count} people have"
         messages.success(request, f"{people} until {row.moment(max(due_at, task.due_at))} for {task}.")
     return redirect("web:course_people", row.slug)
-
-
-@require_safe
-@login_required
-def marks(request: HttpRequest, course: str) -> HttpResponse:
-    """Show the marks of all students to the staff of the course, to others their own."""
-    row = get_object_or_404(Course, slug=course)
-    viewer = viewer_of(request)
-    assert isinstance(viewer, User)
-    sees_all, now = may(viewer, MARKS, row.pk), timezone.now()
-    lines = course_marks(row, person=None if sees_all else viewer)
-    context = {
-        "course": row,
-        "sees_all": sees_all,
-        "sees_names": may(viewer, SOURCES, row.pk),
-        "assignments": row.assignments.prefetch_related("baselines"),
-        "lines": [(line, line.percent(now)) for line in lines],
-    }
-    return render(request, "web/courses/marks.html", context)
-
-
-@require_safe
-@login_required
-def marks_csv(request: HttpRequest, course: str) -> HttpResponse:
-    """Return the marks of all students of a course as a CSV file."""
-    row = course_for(request, course, MARKS)
-    return marks_file(row, now=timezone.now(), sees_names=may(request.user, SOURCES, row.pk))
 
 
 def _assignment(course: str, assignment_id: int) -> Assignment:

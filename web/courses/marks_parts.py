@@ -17,18 +17,19 @@ def marks_file(course: Course, *, now: datetime, sees_names: bool) -> HttpRespon
     sees_names: whether it has their own names beside their user names.
     """
     records: list[Row] = []
-    lines = course_marks(course)
-    names = [str(mark.assignment) for line in lines[:1] for mark in line.marks]
-    for line in lines:
+    tasks = list(course.assignments.prefetch_related("baselines"))
+    names = [str(task) for task in tasks]
+    # Two assignments may have one name.
+    headings = [
+        f"{name if names.count(name) == 1 else f'{name}, id {task.pk}'} (of {task.total})"
+        for name, task in zip(names, tasks, strict=True)
+    ]
+    header = ["user", *(["name"] if sees_names else ()), "team", *headings, "percent", "changed by hand"]
+    for line in course_marks(course):
         user, percent = line.member.user, line.percent(now)
-        # Two assignments may have one name.
-        columns = {
-            f"{name if names.count(name) == 1 else f'{name}, id {mark.assignment.pk}'} (of {mark.assignment.total})": (
-                float(mark.marks)
-            )
-            for name, mark in zip(names, line.marks, strict=True)
-        }
-        total = {"percent": "" if percent is None else float(percent)}
-        name = {"name": user.name} if sees_names else {}
-        records.append({"user": user.username, **name, "team": user.team, **columns, **total})
-    return exported("csv", f"{course.slug}-marks", records)
+        cells = [float(mark.marks) for mark in line.marks]
+        by_hand = [f"{one.assignment}: {one.by_hand.reason}" for one in line.marks if one.by_hand is not None]
+        values = [user.username, *([user.name] if sees_names else ()), user.team, *cells]
+        values += ["" if percent is None else float(percent), "; ".join(by_hand)]
+        records.append(dict(zip(header, values, strict=True)))
+    return exported("csv", f"{course.slug}-marks", records, header=header)

@@ -8,6 +8,7 @@ from web.api.routing import native
 from web.courses import announcement_views as announcements
 from web.courses import api
 from web.courses import assignment_views as assignments
+from web.courses import marks_views as marks
 from web.courses import people_views as people
 from web.courses import views as courses
 
@@ -28,14 +29,19 @@ pages = [
     path("courses/<slug:course>/people/<int:member_id>/code/", people.code, name="course_code"),
     path("courses/<slug:course>/people/extend/", assignments.extend_to, name="course_extend"),
     path("courses/<slug:course>/copy/<int:tournament_id>/", courses.copy, name="course_copy"),
-    path("courses/<slug:course>/marks/", assignments.marks, name="course_marks"),
-    path("courses/<slug:course>/marks.csv", assignments.marks_csv, name="course_marks_csv"),
+    path("courses/<slug:course>/marks/", marks.marks, name="course_marks"),
+    path("courses/<slug:course>/marks.csv", marks.marks_csv, name="course_marks_csv"),
     path(ASSIGNMENTS + "add/", assignments.add, name="assignment_add"),
     path(ASSIGNMENTS + "<int:assignment_id>/", assignments.assignment, name="assignment"),
     path(ASSIGNMENTS + "<int:assignment_id>/settings/", assignments.change, name="assignment_change"),
     path(ASSIGNMENTS + "<int:assignment_id>/copy/", assignments.copy, name="assignment_copy"),
     path(ASSIGNMENTS + "<int:assignment_id>/delete/", assignments.delete, name="assignment_delete"),
     path(ASSIGNMENTS + "<int:assignment_id>/people/<int:member_id>/", assignments.person, name="assignment_person"),
+    path(
+        ASSIGNMENTS + "<int:assignment_id>/people/<int:member_id>/marks/",
+        assignments.person_mark,
+        name="assignment_mark",
+    ),
 ]
 
 routes = native("courses/<slug:course>/marks/", api.Marks, "course_marks")

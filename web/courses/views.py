@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from core.assignments.marks import Mark, course_marks
+from core.assignments.marks import Mark, course_marks, membership
 from core.courses.roster import course_counts
 from core.courses.services import members_add
 from core.courses.sight import MARKS, Viewer, listed
@@ -104,7 +104,11 @@ def course(request: HttpRequest, course: str) -> HttpResponse:
 def assignments_of(course: Course, viewer: Viewer) -> list[tuple[Assignment, Mark | None]]:
     """Return the assignments of a course, for a student with the own marks."""
     if roles_of(viewer).get(course.pk) == Role.STUDENT and isinstance(viewer, User):
-        return [(mark.assignment, mark) for line in course_marks(course, person=viewer) for mark in line.marks]
+        return [
+            (mark.assignment, mark)
+            for line in course_marks(course, people=membership(course, viewer))
+            for mark in line.marks
+        ]
     return [(one, None) for one in course.assignments.select_related("environment")]
 
 

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -19,22 +19,25 @@ SEPARATORS = frozenset(";|\t\r\n")
 KINDS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
-def exported(kind: str, name: str, records: list[Row], **about: Any) -> HttpResponse:
-    """Return a file to download. kind: of KINDS. name: without extension. about: metadata, included in JSON only."""
+def exported(kind: str, name: str, records: list[Row], *, header: Iterable[str] = (), **about: Any) -> HttpResponse:
+    """Return a file to download. kind: of KINDS. name: without extension. about: metadata, included in JSON only.
+
+    header: the columns of a CSV without a row.
+    """
     if kind == "json":
         content = json.dumps({**about, "count": len(records), "results": records}, ensure_ascii=False, indent=1)
     else:
-        content = csv_text(records)
+        content = csv_text(records, header)
     disposition = {"Content-Disposition": f'attachment; filename="{name}.{kind}"'}
     return HttpResponse(content, content_type=KINDS[kind], headers=disposition)
 
 
-def csv_text(records: list[Row]) -> str:
+def csv_text(records: list[Row], header: Iterable[str] = ()) -> str:
     """Return rows below a header line. No cell begins like a formula, because people open the file in spreadsheets."""
     written = io.StringIO()
-    if records:
+    if names := [_harmless(name) for name in (records[0] if records else header)]:
         lines = csv.writer(written)
-        lines.writerow([_harmless(name) for name in records[0]])
+        lines.writerow(names)
         lines.writerows([_harmless(value) for value in record.values()] for record in records)
     return written.getvalue()
 

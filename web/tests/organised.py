@@ -80,6 +80,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         ),
         week.baselines.create(agent=anna.agent),
         week.extensions.create(member=member, due_at=times["stopped"]),
+        week.marks_by_hand.create(user=people.alice, marks=5, reason="Helped others."),
         Announcement.objects.create(course=course, title="Welcome", text="To robots."),
         InviteLink.objects.create(name="Class 9b", expires_at=timezone.now() + timedelta(days=1)),
         factories.notice(people.alice),

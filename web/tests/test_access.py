@@ -281,6 +281,8 @@ POST   /courses/{course}/assignments/{assignment}/copy/             302 302 403 
 GET    /courses/{course}/assignments/{assignment}/delete/           405 405 405 405
 POST   /courses/{course}/assignments/{assignment}/delete/           302 302 403 302
 GET    /courses/{course}/assignments/{assignment}/people/{student}/ 302 200 403 200
+GET    /courses/{course}/assignments/{assignment}/people/{student}/marks/ 405 405 405 405
+POST   /courses/{course}/assignments/{assignment}/people/{student}/marks/ 302 422 403 422
 GET    /courses/{course}/copy/{planned}/                            405 405 405 405
 POST   /courses/{course}/copy/{planned}/                            302 404 403 404
 GET    /operations/                                                  302 403 403 200
@@ -583,6 +585,7 @@ core.challenge            200 403 200 403 403 403 200
 core.assignment           200 403 200 403 403 403 200
 core.baseline             200 403 200 403 403 403 200
 core.extension            200 403 200 403 403 403 200
+core.markbyhand           200 403 200 403 403 403 200
 core.delivery             200 403 200 403 403 403 200
 core.drill                200 403 200 403 403 403 200
 core.drillmove            200 403 200 403 403 403 200

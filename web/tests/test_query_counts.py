@@ -40,7 +40,7 @@ ONE_ROW = {
             "course_class", "course_remind", "course_link", "course_member", "course_copy",
             # Those of assignments, counted in web/courses/tests/test_assignments.py.
             "course_extend", "course_marks", "course_marks_csv", "assignment", "assignment_add", "assignment_change",
-            "assignment_copy", "assignment_delete", "assignment_person",
+            "assignment_copy", "assignment_delete", "assignment_person", "assignment_mark",
             "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
             # One query for each kind of job, counted in its own test.
             "operations"),

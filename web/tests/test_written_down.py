@@ -28,6 +28,7 @@ OWNER, OTHER, STAFF = (PEOPLE.index(who) for who in ("owner", "other", "staff"))
 FORMS = {
     "/courses/add/", "/courses/{course}/settings/", "/courses/{course}/news/", "/courses/{course}/people/add/",
     "/courses/{course}/assignments/add/", "/courses/{course}/assignments/{assignment}/settings/",
+    "/courses/{course}/assignments/{assignment}/people/{student}/marks/",
     "/organise/tournaments/plan/", "/organise/tournaments/{planned}/", "/organise/people/links/",
     "/organise/people/class/", "/organise/webhooks/add/", "/organise/webhooks/{webhook}/",
     "/organise/people/{user}/profile/", "/organise/agents/{agent_id}/", "/organise/environments/{game}/",

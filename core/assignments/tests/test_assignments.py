@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.assignments.marks import GoalState, assignment_marks, course_marks
+from core.assignments.marks import GoalState, assignment_marks, course_marks, membership
 from core.assignments.services import (
     Wanted,
     assignment_copy,
@@ -20,9 +20,11 @@ from core.assignments.services import (
     assignment_save,
     baselines_for,
     extend,
+    mark_by_hand,
 )
 from core.assignments.testing import TRIES, assignments_advance
 from core.assignments.tests.rows import DUE, advance, assignment, course, end, member, reference, version
+from core.courses.services import member_remove, members_add
 from core.courses.sight import hidden, listed, seen
 from core.courses.tutoring import agents_tutored
 from core.duels.challenges import challenge_cancel
@@ -42,6 +44,7 @@ from core.models import (
     Evaluation,
     JobState,
     Member,
+    Notice,
     Role,
     SeenBy,
     Submission,
@@ -86,7 +89,7 @@ def task(here: Course, environment: Environment, baselines: list[Submission]) ->
 
 
 def states(task: Assignment, person: User | None = None) -> list[GoalState]:
-    (mark,) = assignment_marks(task, person=person)
+    (mark,) = assignment_marks(task, people=None if person is None else membership(task.course, person))
     return [goal.state for goal in mark.goals]
 
 
@@ -195,7 +198,7 @@ def test_an_extension_moves_the_deadline_of_one_person(task: Assignment, sid: Me
     ]
     extend(assignment=task, members=[sid], due_at=DUE)
     assert not task.extensions.exists()
-    assert assignment_marks(task, person=sid.user)[0].marks == 0
+    assert assignment_marks(task, people=[sid])[0].marks == 0
     with pytest.raises(Refused, match="at least one"):
         extend(assignment=task, members=[], due_at=DUE)
 
@@ -283,8 +286,60 @@ def test_more_people_and_assignments_cost_no_more_queries(
         version(member(here, f"s{number}").user, task.environment, NOON)
         assignment(here, task.environment, *baselines, name=f"Week {number + 2}")
     advance(task)
-    with django_assert_max_num_queries(7):  # type: ignore[operator]
+    with django_assert_max_num_queries(8):  # type: ignore[operator]
         assert len([mark.marks for line in course_marks(here) for mark in line.marks]) == 30
+
+
+def test_marks_by_hand_count_until_they_are_taken_back(
+    task: Assignment, sid: Member, here: Course, teacher: User
+) -> None:
+    version(sid.user, task.environment, NOON)
+    for one in advance(task):
+        end(one, reached=True)
+
+    def by_hand(marks: int | None, reason: str = "Copied from Ann.") -> str:
+        given = None if marks is None else Decimal(marks)
+        return mark_by_hand(assignment=task, user=sid.user, marks=given, reason=reason, by=teacher)
+
+    assert by_hand(0) == "sid has 0 of 20 marks, changed by hand in Week 1."
+    (line,) = course_marks(here)
+    assert (line.marks[0].marks, line.marks[0].earned, line.percent(DUE)) == (Decimal(), Decimal(20), Decimal())
+    # What is reached stays reached, so nothing is played again.
+    assert line.marks[0].is_full
+    told = Notice.objects.get(user=sid.user, about=f"marks {task.pk}")
+    assert (told.title, told.text) == ("You have 0 of 20 marks, changed by hand in Week 1", "Reason: Copied from Ann.")
+    # Nor does a person get them off by leaving the course.
+    member_remove(member=sid)
+    members_add(course=here, people=[sid.user])
+    assert course_marks(here)[0].marks[0].marks == 0
+    assert "10 of 20" in by_hand(10)
+    for wrong, field in ((-1, "marks"), (21, "marks")):
+        with pytest.raises(Refused) as refusal:
+            by_hand(wrong)
+        assert refusal.value.field == field
+    with pytest.raises(Refused, match="reason"):
+        by_hand(5, " ")
+    assert by_hand(None) == "sid has the marks of the results again in Week 1."
+    assert course_marks(here)[0].marks[0].marks == 20
+    with pytest.raises(Refused, match="no marks by hand"):
+        by_hand(None)
+
+
+def test_a_person_who_is_removed_and_comes_back_has_their_extension_again(
+    task: Assignment, sid: Member, here: Course
+) -> None:
+    extend(assignment=task, members=[sid], due_at=DUE + 5 * DAY)
+    for _ in range(2):
+        member_remove(member=here.members.get(user=sid.user))
+        assert course_marks(here) == []
+        assert members_add(course=here, people=[sid.user, member(course(f"c{sid.pk}"), "eve").user]) == 2
+        assert {mark.member.user.username: mark.due_at - DUE for mark in assignment_marks(task)} == {
+            "eve": timedelta(),
+            "sid": 5 * DAY,
+        }
+        here.members.get(user__username="eve").delete()
+        User.objects.get(username="eve").delete()
+        Course.objects.get(slug=f"c{sid.pk}").delete()
 
 
 def test_a_term_is_made_at_once_and_18_00_stays_18_00(

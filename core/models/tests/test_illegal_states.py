@@ -27,6 +27,7 @@ from core.models import (
     Environment,
     EnvironmentTrial,
     Evaluation,
+    Extension,
     InviteLink,
     JobState,
     LanguageModel,
@@ -37,6 +38,7 @@ from core.models import (
     Lens,
     LiveCheckpoint,
     LiveRating,
+    MarkByHand,
     Notice,
     Package,
     PackageBuild,
@@ -209,6 +211,10 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("baseline_numbers_in_range", Baseline, {"agent": None, "score": INFINITE}),
     ("baseline_is_agent_or_score", Baseline, {"score": 1.0}),
     ("baseline_is_agent_or_score", Baseline, {"agent": None}),
+    ("extension_is_of_one", Extension, {"member": None}),
+    ("extension_is_of_one", Extension, {"member": None, "removed": None}),
+    ("mark_by_hand_has_reason", MarkByHand, {"reason": ""}),
+    ("mark_by_hand_has_reason", MarkByHand, {"marks": -1}),
     ("promotion_versions_differ", Promotion, {"incumbent": F("candidate")}),
     ("promotion_state_is_whole", Promotion, {"decided_at": NOON}),
     ("promotion_state_is_whole", Promotion, {"state": "ACTIVATED"}),
@@ -341,6 +347,8 @@ def arena() -> None:
         name="Week 1", opens_at=NOON, due_at=LATER,
     )  # fmt: skip
     week.baselines.create(agent=players[0].agent)
+    week.extensions.create(member=week.course.members.create(user=owner), due_at=LATER)
+    week.marks_by_hand.create(user=owner, marks=5, reason="Helped others.")
     factories.schedule(tournament.environment)
     factories.promotion(players[1], players[0])
     # Its duel would be a second kind of duel, with conditions of its own.

@@ -118,6 +118,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     )
     week.baselines.create(agent=players[0].agent)
     week.extensions.create(member=member, due_at=timezone.now())
+    week.marks_by_hand.create(user=member.user, marks=1, reason="Anna helped.")
     Announcement.objects.create(course=course, title="Anna won", text="Well done.")
     applications.everything(players[0].agent.owner)
     alarm_raise(key="anna", message="Anna's record does not verify.")

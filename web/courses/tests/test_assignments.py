@@ -162,7 +162,7 @@ def test_where_agents_play_alone_the_page_shows_the_score(
     assert "4 episodes on seeds of this assignment" in text
     assert "A mean score of 20.5" in text
     assert "score 20.5" in teacher.get(page(task)).text
-    (line,) = teacher.get("/api/v1/courses/robots/marks/").json()
+    (line,) = teacher.get("/api/v1/courses/robots/marks/").json()["results"]
     assert [(one["agent"], one["score"], one["state"]) for one in line["assignments"][0]["baselines"]] == [
         (None, 20.5, "passed")
     ]
@@ -333,6 +333,69 @@ def test_an_extension_is_given_to_chosen_people_on_the_roster(
     assert not task.extensions.exists()
 
 
+def test_a_teacher_changes_the_marks_of_a_student_by_hand(
+    task: Assignment, course: Course, teacher: Client, cast: Cast, visit: As
+) -> None:
+    found = course.members.get(user=cast.bob)
+    address = page(task, "assignment_mark", found.pk)
+    assert address in teacher.get(page(task, "assignment_person", found.pk)).text
+    form = {"marks": "2.5", "reason": "Copied from Ann."}
+    for wrong in ({"marks": "11"}, {"marks": "many"}, {"reason": ""}):
+        assert teacher.post(address, form | wrong).status_code == 422
+    assert "bob has 2.5 of 10 marks, changed by hand in Week 1." in teacher.post(address, form, follow=True).text
+    bob = visit(cast.bob)
+    text = " ".join(bob.get(page(task)).text.split())
+    assert "Your result: 2.5 of 10 marks" in text
+    assert "Changed by hand: Copied from Ann." in text
+    assert "the results give 0" in text
+    assert "by hand" in bob.get("/courses/robots/marks/").text
+    (line,) = bob.get("/api/v1/courses/robots/marks/").json()["results"]
+    assert (line["assignments"][0]["marks"], line["assignments"][0]["by_hand"]) == (2.5, "Copied from Ann.")
+    (row,) = csv.DictReader(io.StringIO(teacher.get("/courses/robots/marks.csv").text))
+    assert (row["Week 1 (of 10)"], row["changed by hand"]) == ("2.5", "Week 1: Copied from Ann.")
+    assert AuditEntry.objects.get(action="mark_by_hand").note == (
+        "bob has 2.5 of 10 marks, changed by hand in Week 1. Reason: Copied from Ann."
+    )
+    assert bob.post(address, form).status_code == 403
+    tutor = visit(member(course, "tina", Role.TUTOR).user)
+    assert address not in tutor.get(page(task, "assignment_person", found.pk)).text
+    assert tutor.post(address, form).status_code == 403
+    elsewhere = member(Course.objects.create(slug="fish", name="Fish"), "finn")
+    assert teacher.post(page(task, "assignment_mark", elsewhere.pk), form).status_code == 404
+    back = form | {"back": "1", "reason": "It was Ann."}
+    assert "has the marks of the results again" in teacher.post(address, back, follow=True).text
+    assert "Changed by hand" not in bob.get(page(task)).text
+
+
+def test_the_marks_of_many_come_in_pages_and_are_found_by_name(
+    task: Assignment, course: Course, teacher: Client, visit: As, cast: Cast
+) -> None:
+    for number in range(51):
+        member(course, f"s{number:02}")
+    address = "/courses/robots/marks/"
+    first, second = (teacher.get(f"{address}?page={number}").text for number in (1, 2))
+    assert "/users/s49/" in first
+    assert "/users/s50/" not in first
+    assert "/users/s50/" in second
+    found = teacher.get(f"{address}?q=s5").text
+    assert "/users/s50/" in found
+    assert "/users/s49/" not in found
+    assert "No student matches." in teacher.get(f"{address}?q=no+such").text
+    # A student reads their own line whatever they look for.
+    assert "/users/bob/" in visit(cast.bob).get(f"{address}?q=s50").text
+    answer = teacher.get(f"/api/v1{address}?page=2").json()
+    assert (answer["count"], len(answer["results"]), answer["next"]) == (52, 2, None)
+    assert len(teacher.get("/courses/robots/marks.csv").text.splitlines()) == 53
+
+
+def test_the_file_of_a_course_without_students_has_its_headings(
+    task: Assignment, course: Course, teacher: Client, cast: Cast
+) -> None:
+    course.members.get(user=cast.bob).delete()
+    text = teacher.get("/courses/robots/marks.csv").text
+    assert text.split() == ["user,name,team,Week", "1", "(of", "10),percent,changed", "by", "hand"]
+
+
 def rights() -> list[tuple[str, int, int]]:
     """Who, what they get for the marks of all, and how many people they read of."""
     return [
@@ -371,10 +434,10 @@ def test_who_sees_which_marks(
     api: Any = client.get("/api/v1/courses/robots/marks/")
     assert api.status_code == (200 if count else 401 if person is None and open_to_all else 404)
     if count:
-        assert len(api.json()) == count
-        mine = {row["user"] for row in api.json()}
+        assert api.json()["count"] == count
+        mine = {row["user"] for row in api.json()["results"]}
         assert mine == ({"quinn"} if who == "STUDENT" else {"bob", "pat", "rob"})
-        assert any(row["name"] for row in api.json()) is (who in ("TEACHER", "TUTOR"))
+        assert any(row["name"] for row in api.json()["results"]) is (who in ("TEACHER", "TUTOR"))
     sees = who in ("TEACHER", "TUTOR", "REFEREE")
     if sees:
         addresses = ("/courses/robots/marks/", "/courses/robots/marks.csv", "/courses/robots/people/", page(task))
