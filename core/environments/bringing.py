@@ -20,11 +20,11 @@ from core.environments.syncing import NotSynced, spec_sync
 from core.environments.trials import environment_of
 from core.errors import Refused
 from core.jobs.locks import name_lock
-from core.models import Environment, EnvironmentTrial, JobState, User
+from core.models import Course, Environment, EnvironmentTrial, JobState, User
 from core.people.rights import SUPERUSER, may
 
 logger = logging.getLogger(__name__)
-WITH_LIMITS = "“Put live with its limits”"
+WITH_LIMITS = "“Put live” with its limits"
 LOCK = "environments brought"
 
 
@@ -38,11 +38,13 @@ def live_trial(slug: str) -> EnvironmentTrial | None:
     return EnvironmentTrial.objects.filter(slug=slug, live_at__isnull=False).order_by("live_at", "pk").last()
 
 
-def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -> str:
+def environment_bring(
+    *, trial: EnvironmentTrial, by: User, with_limits: bool = False, course: Course | None = None
+) -> str:
     """Put a folder live that has passed its trial; return what that changed. No restart is needed.
 
-    with_limits: whether limits and match counts of info.yml replace those that organisers have set. Raises Refused, and
-    then the folder that was live before stays.
+    with_limits: whether limits and match counts of info.yml replace those that organisers have set. course: to which a
+    new environment belongs, from its first moment on. Raises Refused, and then the folder that was live before stays.
     """
     if not may(by, SUPERUSER):
         raise Refused("Only superusers put environments live, because their code then runs beside the arena's own.")
@@ -50,7 +52,7 @@ def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -
         raise Refused("Only a folder that has passed its trial can go live.")
     with transaction.atomic(), trial_content(trial) as (folder, spec):
         name_lock(LOCK)
-        environment_of(spec)
+        is_new = environment_of(spec) is None
         live = live_spec(spec.slug)
         if live is not None and live.version > spec.version:
             raise Refused(f"{live.id} is live, and versions only rise.")
@@ -66,7 +68,11 @@ def environment_bring(*, trial: EnvironmentTrial, by: User, with_limits: bool) -
                 said = spec_sync(spec=found, trouble=None, reset_limits=with_limits, applied_by=WITH_LIMITS)
             except NotSynced as error:
                 raise Refused(str(error)) from None
-        trial.environment, trial.live_at = Environment.objects.get(slug=spec.slug), timezone.now()
+        environment = Environment.objects.get(slug=spec.slug)
+        if course is not None and is_new:
+            environment.course = course
+            environment.save(update_fields=["course"])
+        trial.environment, trial.live_at = environment, timezone.now()
         trial.save(update_fields=["environment", "live_at"])
     return " ".join(said)
 

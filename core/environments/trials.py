@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db import Error, transaction
+from django.db import transaction
 
 from arena_kit.environment.outside.report import Report, report_from
 from arena_kit.environment.registry import all_specs
@@ -21,10 +20,10 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.upload.environment_folder import folder_unpacked
 from arena_kit.upload.zip_safety import ArchiveRefused
 from core.errors import Refused
+from core.files.uploads import upload_stored
 from core.jobs.artifacts import files_stored
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.models import Environment, EnvironmentKind, EnvironmentTrial, JobFault, User
-from core.models.environment_trial import folder_name
 from core.people.audit_log import Operator, audit_record
 from core.people.rights import may
 
@@ -52,27 +51,18 @@ def environment_upload(
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
     file.seek(0)
     sha256 = hashlib.sha256(file.read()).hexdigest()
-    storage = EnvironmentTrial._meta.get_field("archive").storage
-    archive.seek(0)
-    name = storage.save(folder_name(None, ""), archive)
-    try:
-        with transaction.atomic():
-            trial = EnvironmentTrial.objects.create(
-                archive=name,
-                archive_sha256=sha256,
-                slug=spec.slug,
-                version=spec.version,
-                environment=environment,
-                uploaded_by=owner,
-            )
-            job_enqueue(job=trial)
-            if operator is not None:
-                audit_record(operator=operator, action="upload", row=trial)
-    finally:
-        # A cut connection can raise after the commit: then a row names the file, and it stays.
-        with suppress(Error):
-            if not EnvironmentTrial.objects.filter(archive=name).exists():
-                storage.delete(name)
+    with upload_stored(EnvironmentTrial, archive) as stored, transaction.atomic():
+        trial = EnvironmentTrial.objects.create(
+            archive=stored.name,
+            archive_sha256=sha256,
+            slug=spec.slug,
+            version=spec.version,
+            environment=environment,
+            uploaded_by=owner,
+        )
+        job_enqueue(job=trial)
+        if operator is not None:
+            audit_record(operator=operator, action="upload", row=trial)
     return trial
 
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import asdict
 from typing import BinaryIO, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db import Error, transaction
+from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from arena_kit.rollout.packages.manifest import Manifest
 from arena_kit.rollout.packages.package import Package as PackageRead
 from arena_kit.rollout.packages.package import PackageRefused, package_read
 from core.errors import Refused
+from core.files.uploads import upload_stored
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.locks import name_lock
 from core.jobs.states import OPEN
 from core.jobs.written import written_once
 from core.models import Environment, EnvironmentKind, JobFault, JobState, Package, PackageBuild, User
 from core.models.environment import Play
-from core.models.package import package_name
 from core.people.audit_log import Operator, audit_record
 from core.rollouts.acceptance import acceptance_begin
 from core.rollouts.permissions import ROLLOUTS_OFF, may_upload_packages
@@ -54,45 +53,36 @@ def package_upload(
     if not may_upload_packages(owner):
         raise Refused("Packages are uploaded by organisers, because they run programs of their own.", code="not_yours")
     read = _read(archive)
-    storage = Package._meta.get_field("archive").storage
-    archive.seek(0)
-    name = storage.save(package_name(None, ""), archive)
-    try:
-        with transaction.atomic():
-            name_lock(f"package {read.manifest.slug}")
-            environment = _environment(read.manifest)
-            known = environment.packages.filter(archive_sha256=read.sha256).first()
-            if known is not None:
-                return known, False
-            package = Package.objects.create(
+    with upload_stored(Package, archive) as stored, transaction.atomic():
+        name_lock(f"package {read.manifest.slug}")
+        environment = _environment(read.manifest)
+        known = environment.packages.filter(archive_sha256=read.sha256).first()
+        if known is not None:
+            return known, False
+        package = Package.objects.create(
+            environment=environment,
+            number=(environment.packages.aggregate(last=Max("number"))["last"] or 0) + 1,
+            archive=stored.name,
+            archive_sha256=read.sha256,
+            archive_bytes=archive.size or 0,
+            manifest=manifest_kept(read),
+            memory_bytes=read.manifest.memory_bytes,
+            is_public=is_public,
+            uploaded_by=owner,
+            note=note[:200],
+        )
+        if read.tasks.tasks:
+            tasks_write(
+                owner=owner,
                 environment=environment,
-                number=(environment.packages.aggregate(last=Max("number"))["last"] or 0) + 1,
-                archive=name,
-                archive_sha256=read.sha256,
-                archive_bytes=archive.size or 0,
-                manifest=manifest_kept(read),
-                memory_bytes=read.manifest.memory_bytes,
-                is_public=is_public,
-                uploaded_by=owner,
-                note=note[:200],
+                found=read.tasks,
+                sha256=read.sha256,
+                package=package,
+                allow_duplicates=False,
             )
-            if read.tasks.tasks:
-                tasks_write(
-                    owner=owner,
-                    environment=environment,
-                    found=read.tasks,
-                    sha256=read.sha256,
-                    package=package,
-                    allow_duplicates=False,
-                )
-            package_build_ensure(package=package, seed=0)
-            if operator is not None:
-                audit_record(operator=operator, action="upload", row=package)
-    finally:
-        # A cut connection can raise after the commit: then a row names the file, and it stays.
-        with suppress(Error):
-            if not Package.objects.filter(archive=name).exists():
-                storage.delete(name)
+        package_build_ensure(package=package, seed=0)
+        if operator is not None:
+            audit_record(operator=operator, action="upload", row=package)
     return package, True
 
 

@@ -16,6 +16,7 @@ from arena_kit.upload.zip_safety import ArchiveRefused
 from core.environments.availability import refuse_unavailable
 from core.errors import Refused
 from core.evaluations.services import evaluation_again
+from core.files.uploads import Stored
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.locks import agent_lock
 from core.jobs.phase_selectors import decisive_job
@@ -35,7 +36,6 @@ from core.people.quotas import makes_agent_active, owner_share, quota_check, upl
 from core.submissions.existing import submission_rebuild
 from core.submissions.naming import NAME_TAKEN, name_check
 from core.submissions.uploads import (
-    Stored,
     Upload,
     archive_restore,
     archive_sha256,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO
@@ -14,7 +14,6 @@ from typing import Any, BinaryIO, TypeVar, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db import Error
 
 from arena_kit.upload.admission import contents_admit
 from arena_kit.upload.archive import read_text
@@ -24,8 +23,9 @@ from arena_kit.upload.kinds import notes_left_out
 from arena_kit.upload.repacking import archive_plain
 from arena_kit.upload.zip_safety import ArchiveRefused, printable
 from core.errors import Refused
+from core.files.uploads import Stored, upload_stored
 from core.models import Environment, Submission, SubmissionForm
-from core.models.agent import ARCHIVES, archive_name
+from core.models.agent import ARCHIVES
 
 logger = logging.getLogger(__name__)
 Made = TypeVar("Made")
@@ -118,28 +118,9 @@ def upload_compile(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
 
 
-@dataclass(slots=True)
-class Stored:
-    """A stored file that belongs to no row yet."""
-
-    name: str
-    is_kept: bool = False
-
-
-@contextmanager
-def archive_stored(upload: Upload) -> Iterator[Stored]:
-    """Store an archive, by renaming if it is on the same file system; delete it again unless a row names it."""
-    storage = Submission._meta.get_field("archive").storage
-    upload.file.seek(0)
-    stored = Stored(storage.save(archive_name(None, ""), upload.file))
-    try:
-        yield stored
-    finally:
-        # A cut connection can raise after the commit: then a row names the file, and it stays. If the database does not
-        # answer, `archives_sweep` decides later.
-        with suppress(Error):
-            if not stored.is_kept and not Submission.objects.filter(archive=stored.name).exists():
-                storage.delete(stored.name)
+def archive_stored(upload: Upload) -> AbstractContextManager[Stored]:
+    """Store an archive; it is deleted again unless a row names it."""
+    return upload_stored(Submission, upload.file)
 
 
 def archives_sweep(*, now: datetime) -> int:

@@ -26,7 +26,7 @@ class OrganiserQuestion:
     """A question before an action. number, reason: labels of the fields; empty for no such field.
 
     least, most: the range of the number. suggested: the number that the form of one row begins with. preview: lines
-    about what would follow for one row.
+    about what would follow for one row. fields: further ones for some rows.
     """
 
     title: str
@@ -38,15 +38,17 @@ class OrganiserQuestion:
     most: int = MOST_NUMBER
     suggested: Callable[[Any], int] | None = None
     preview: Callable[[Any], Sequence[str]] | None = None
+    fields: Callable[[Sequence[Any]], Mapping[str, forms.Field]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OrganiserAnswer:
-    """The answer to a question. reason: empty if it did not ask for one; number: 0 if it did not."""
+    """The answer to a question. reason: empty if it did not ask for one; number: 0 if not; more: of its fields."""
 
     reason: str
     number: int
     user: User
+    more: Mapping[str, Any]
 
 
 def always(_: Any) -> bool:
@@ -84,12 +86,14 @@ class OrganiserAction(Generic[Row]):
 
 
 class QuestionForm(forms.Form):
-    """The fields of a question: a number, a reason that people will read, both or none."""
+    """The fields of a question: a number, a reason that people will read, and further ones for some rows."""
 
     number = forms.IntegerField()
     reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
 
-    def __init__(self, question: OrganiserQuestion | None, data: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, question: OrganiserQuestion | None, data: Mapping[str, Any] | None, rows: Sequence[Any] = ()
+    ) -> None:
         super().__init__(data, label_suffix="")
         asked = question or OrganiserQuestion("", "", "")
         self.fields["number"] = forms.IntegerField(min_value=asked.least, max_value=asked.most)
@@ -98,12 +102,14 @@ class QuestionForm(forms.Form):
                 self.fields[name].label = label
             else:
                 del self.fields[name]
+        self.fields |= asked.fields(rows) if asked.fields else {}
         for field in list(self.fields.values())[:1]:
             field.widget.attrs["autofocus"] = True
 
     def answer(self, user: User) -> OrganiserAnswer:
         """Return the answer of a valid form."""
-        return OrganiserAnswer(self.cleaned_data.get("reason", ""), self.cleaned_data.get("number", 0), user)
+        more = dict(self.cleaned_data)
+        return OrganiserAnswer(more.pop("reason", ""), more.pop("number", 0), user, more)
 
 
 def refused(error: Exception) -> str:

@@ -52,7 +52,7 @@ def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None
 
 
 def _form(request: HttpRequest, action: OrganiserAction[Any], rows: Sequence[Any]) -> QuestionForm:
-    form = QuestionForm(action.question, request.POST if request.method == "POST" else None)
+    form = QuestionForm(action.question, request.POST if request.method == "POST" else None, rows)
     if action.question and action.question.suggested and len(rows) == 1:
         form.initial["number"] = action.question.suggested(rows[0])
     return form

@@ -49,8 +49,9 @@ def _page(request: HttpRequest, editor: Editor, form: PartedForm) -> HttpRespons
             shown = {"title": said, "sentence": sentence, "back": editor.back, "tab": editor.tab}
             return render(request, "web/organise/saved.html", shown)
         (messages.warning if sentence else messages.success)(request, f"{said}. {sentence}".strip())
-        return redirect(editor.back)
+        return redirect("web:organise_job", editor.kind, form.instance.pk) if editor.leads else redirect(editor.back)
     context = {"form": form, "title": title, "about": editor.about, "back": editor.back, "tab": editor.tab}
+    context |= {"button": editor.button if is_new else "Save"}
     return render(request, "web/organise/change.html", context, status=422 if form.errors else 200)
 
 

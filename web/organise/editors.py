@@ -63,7 +63,7 @@ class Editor:
 
     save: stores the columns of a row that have changed, and returns a sentence that has to be shown, or raises Refused.
     may_add, may_change: whether there is a form for a new row, and for one that is there. objection: why this organiser
-    may not change a row.
+    may not change a row. button: the word on it. leads: whether it leads to the job's own page, not to the list.
     """
 
     model: type[Model]
@@ -74,6 +74,8 @@ class Editor:
     may_add: bool = False
     may_change: bool = True
     objection: Callable[[User, Any], str] = anyone
+    button: str = "Save"
+    leads: bool = False
 
     @property
     def kind(self) -> str:
@@ -186,10 +188,10 @@ EDITORS = {
         Editor(Environment, EnvironmentForm, _environment, "web:organise_environments"),
         Editor(User, ProfileFieldsForm, _profile, "web:organise_people", objection=_not_theirs,
                about="A changed address has to be confirmed by a link that is mailed there."),
-        Editor(Package, PackageForm, _package, "web:organise_packages", may_add=True,
+        Editor(Package, PackageForm, _package, "web:organise_packages", may_add=True, button="Upload",
                about="A package runs programs of its own. The arena builds it, then tries its tasks."),
         Editor(EnvironmentTrial, FolderForm, _folder, "web:organise_jobs_environmenttrial", may_add=True,
-               may_change=False,
+               may_change=False, button="Upload", leads=True,
                about="The folder is tried in a container without a network; a superuser then puts it live. Only "
                "organisers to whom a superuser gave the right may upload one."),
         Editor(LanguageModel, LanguageModelForm, _model, "web:organise_models", may_add=True,

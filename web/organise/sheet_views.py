@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 
 from core.environments.bringing import is_live
 from core.environments.differences import folder_sources
-from core.environments.trials import trial_report
+from core.environments.trials import UPLOADING, trial_report
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import wait_of
@@ -68,8 +68,11 @@ def job(request: HttpRequest, kind: str, job_id: int) -> HttpResponse:
     """Show a job: where it stands and why, its failed attempts and its log, and what can be done."""
     if kind not in JOB_MODELS:
         raise Http404("There is no such kind of job.")
-    check(request, f"core.view_{kind}")
-    row = get_object_or_404(JOB_MODELS[kind]._default_manager.select_related(*KINDS[kind].related), pk=job_id)
+    row = JOB_MODELS[kind]._default_manager.select_related(*KINDS[kind].related).filter(pk=job_id).first()
+    if not (isinstance(row, EnvironmentTrial) and row.uploaded_by == request.user and may(request.user, UPLOADING)):
+        check(request, f"core.view_{kind}")
+    if row is None:
+        raise Http404("There is no such job.")
     sees_log = job_log_visible(row, viewer_of(request))
     context = {
         "tab": "organise_jobs",

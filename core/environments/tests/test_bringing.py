@@ -167,7 +167,7 @@ def test_texts_and_limits_need_no_version_and_are_shown_first(root: User, own: P
         "matches per duel: 100 here, 40 in info.yml",
     ]
     said = environment_bring(trial=trial, by=root, with_limits=False)
-    assert said.endswith("40 in info.yml; “Put live with its limits” applies it")
+    assert said.endswith("40 in info.yml; “Put live” with its limits applies it")
     assert Environment.objects.get(slug="nim").matches_per_duel == 100
     environment_bring(trial=trial, by=root, with_limits=True)
     row = Environment.objects.get(slug="nim")

@@ -15,7 +15,7 @@ from arena_kit.environment.outside.report import GOOD, LOOK, Report, ShownState,
 from arena_kit.tests.environment.edited import nim, zipped
 from arena_kit.tests.environment.outside import outside
 from core.environments.trials import trial_end
-from core.models import AuditEntry, EnvironmentTrial, JobState
+from core.models import AuditEntry, Course, Environment, EnvironmentTrial, JobState, SeenBy
 from core.tests import applications, factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -44,8 +44,9 @@ def root(cast: Cast, visit: As) -> Client:
 def sent(client: Client, folder: Path) -> EnvironmentTrial:
     """Upload a folder by the form."""
     answer = client.post(ADD, {"archive": SimpleUploadedFile("nim.zip", zipped(folder))})
-    assert (answer.status_code, answer.headers.get("Location")) == (302, LIST)
-    return EnvironmentTrial.objects.latest("pk")
+    trial = EnvironmentTrial.objects.latest("pk")
+    assert (answer.status_code, answer.headers.get("Location")) == (302, f"{LIST}{trial.pk}/")
+    return trial
 
 
 def test_a_superuser_uploads_reads_the_verdict_and_puts_it_live(root: Client, tmp_path: Path) -> None:
@@ -74,6 +75,28 @@ def test_a_superuser_uploads_reads_the_verdict_and_puts_it_live(root: Client, tm
     assert (entry.action, entry.operator) == ("put_live", "root")
 
 
+def test_a_new_game_of_a_course_is_never_public_and_its_limits_follow_if_wished(
+    root: Client, visit: As, cast: Cast, tmp_path: Path
+) -> None:
+    league = Course.objects.create(slug="nim-night", name="Nim night", seen_by=SeenBy.MEMBERS)
+    trial = sent(root, nim(tmp_path / "1"))
+    action = f"/organise/do/environmenttrial/{trial.pk}/put_live/"
+    trial_end(trial=applications.running(trial), report=REPORT, log="")
+    assert "info.yml replace" not in root.get(action).text
+    assert root.post(action, {"course": "x"}).status_code == 422
+    root.post(action, {"course": league.pk})
+    assert Environment.objects.get(slug="nim").course == league
+    assert {one.get("/environments/nim/").status_code for one in (Client(), visit(cast.alice))} == {404}
+    trial = sent(root, nim(tmp_path / "2", info=("matches_per_duel: 100", "matches_per_duel: 40")))
+    action = f"/organise/do/environmenttrial/{trial.pk}/put_live/"
+    trial_end(trial=applications.running(trial), report=REPORT, log="")
+    assert "Course of a new environment" not in root.get(action).text
+    for sent_with, matches in (({}, 100), ({"with_limits": "on"}, 40)):
+        root.post(action, sent_with)
+        found = Environment.objects.get(slug="nim")
+        assert (found.course, found.matches_per_duel) == (league, matches)
+
+
 def test_a_refused_zip_is_explained_on_the_form(root: Client) -> None:
     answer = root.post(ADD, {"archive": SimpleUploadedFile("nim.zip", b"no zip")})
     assert answer.status_code == 422
@@ -86,9 +109,13 @@ def test_an_organiser_with_the_right_uploads_but_does_not_put_live(cast: Cast, v
     client = visit(tutor)
     assert client.get(ADD).status_code == 403
     assert client.get(LIST).status_code == 403
-    for name in ("add_environmenttrial", "view_environmenttrial"):
-        tutor.user_permissions.add(Permission.objects.get(codename=name))
+    tutor.user_permissions.add(Permission.objects.get(codename="add_environmenttrial"))
+    assert ">Upload</button>" in client.get(ADD).content.decode()
     trial = sent(client, nim(tmp_path))
+    # The own verdict, not the list of all.
+    assert client.get(f"{LIST}{trial.pk}/").status_code == 200
+    other = EnvironmentTrial.objects.create(slug="mim", version=1, uploaded_by=cast.olga, archive="other.zip")
+    assert {client.get(address).status_code for address in (LIST, f"{LIST}{other.pk}/", f"{LIST}99/")} == {403}
     trial_end(trial=applications.running(trial), report=REPORT, log="")
     action = f"/organise/do/environmenttrial/{trial.pk}/put_live/"
     assert action not in client.get(f"{LIST}{trial.pk}/").content.decode()
