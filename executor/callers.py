@@ -65,7 +65,8 @@ def caller_find(identity: Identity, *, by_certificate: bool, without_token: str 
     row = token_find(token, now=timezone.now(), scope=TokenScope.EXECUTOR, address=identity.address)
     if row is None:
         raise CallEnded(Code.UNAUTHENTICATED, WRONG)
-    return _allowed(row.owner)
+    _allowed(row.owner)
+    return row.account
 
 
 def _allowed(user: User) -> User:

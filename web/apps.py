@@ -11,6 +11,7 @@ PAGES = {
     "challenge": "web:challenge",
     "course": "web:course",
     "course_join": "web:course_join",
+    "team_join": "web:team_join",
     "duel": "web:duel",
     "edition": "web:edition",
     "email_confirm": "account_confirm_email",

@@ -29,8 +29,8 @@ NOTHING, FAILED, UNREGISTERED = "nothing", "failed", "unregistered"
 class RosterRow:
     """A member. newest: their newest version in the environments of the course, its tournaments and assignments.
 
-    is_registered: for the next tournament; None without one. result: their best place in the last tournament.
-    extensions: their later deadlines that are not over.
+    What their team has done counts for them. is_registered: for the next tournament; None without one. result: their
+    best place in the last tournament. extensions: their later deadlines that are not over.
     """
 
     member: Member
@@ -83,7 +83,7 @@ def next_tournament(course: Course) -> Tournament | None:
 
 def roster_get(course: Course, *, now: datetime) -> Roster:
     """Return the roster: its queries do not grow with the number of members."""
-    members = list(course.members.select_related("user").order_by("user__team", "user__username"))
+    members = sorted(course.members.select_related("user", "team__account"), key=_place)
     coming = next_tournament(course)
     over = course.tournaments.filter(state=TournamentState.FINISHED).select_related("environment")
     last = over.order_by("-ended_at", "-pk").first()
@@ -97,16 +97,28 @@ def roster_get(course: Course, *, now: datetime) -> Roster:
     rows = [
         RosterRow(
             member,
-            found := newest.get(member.user_id),
+            found := max(filter(None, map(newest.get, owners(member))), key=lambda row: row.created_at, default=None),
             None if found is None else status_of(found),
-            None if entered is None or member.role != Role.STUDENT else member.user_id in entered,
-            places.get(member.user_id),
+            None if entered is None or member.role != Role.STUDENT else not entered.isdisjoint(owners(member)),
+            min(filter(None, map(places.get, owners(member))), key=lambda row: row.rank, default=None),
             tuple(extended[member.pk]),
         )
         for member in members
     ]
     size = 0 if last is None else last.participants.filter(withdrawn_at=None).count()
     return Roster(rows, coming, last, size)
+
+
+def owners(member: Member) -> list[int]:
+    """Return the keys of the accounts whose agents count for a member: their own, and that of their team."""
+    return [member.user_id, *([member.team.account_id] if member.team else [])]
+
+
+def _place(member: Member) -> tuple[str, bool, str]:
+    """Return the place of a member in the roster: by team, each before its people."""
+    own = member.user.username
+    team = str(member.team) if member.team else own if member.user.is_team else member.user.team
+    return team.casefold(), not member.user.is_team, own.casefold()
 
 
 def _newest(course: Course) -> dict[int, Submission]:
@@ -134,5 +146,5 @@ def _places(tournament: Tournament) -> dict[int, Participant]:
 
 def course_counts(courses: list[Course]) -> dict[int, int]:
     """Return the number of members by the key of the course."""
-    rows = Member.objects.filter(course__in=courses).order_by().values_list("course")
+    rows = Member.objects.filter(course__in=courses, user__as_team=None).order_by().values_list("course")
     return dict(rows.annotate(Count("pk")))

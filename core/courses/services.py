@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from django.core import signing
 from django.db import transaction
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Model, OuterRef, Q, Subquery
 
+from core.courses.teams import member_move
 from core.links import absolute, page
 from core.models import (
     Announcement,
@@ -18,13 +20,17 @@ from core.models import (
     NoticeKind,
     Registration,
     Role,
+    Team,
     Tournament,
     TournamentState,
     User,
 )
 from core.notices.services import Message, notify_each
 
-SALT = "core.courses"
+Group = TypeVar("Group", Course, Team)
+SALTS: dict[type[Model], str] = {Course: "core.courses", Team: "core.courses.teams"}
+PAGES: dict[type[Model], str] = {Course: "course_join", Team: "team_join"}
+"""By what a link leads into: the salt of its signature, and the name of its address."""
 
 
 def members_add(*, course: Course, people: Iterable[User], role: Role = Role.STUDENT) -> int:
@@ -45,7 +51,7 @@ def members_add(*, course: Course, people: Iterable[User], role: Role = Role.STU
 def members_invite(*, course: Course, people: Sequence[User]) -> None:
     """Send people who have an account the join link of a course, which is made if there is none."""
     if people and course.join_number is None:
-        join_open(course=course)
+        join_open(group=course)
     title, text = f"You are invited to {course}", "Join it on its page."
     messages = [Message(one, title, text, join_path(course), about=f"join {course.pk}") for one in people]
     notify_each(kind=NoticeKind.ANNOUNCEMENT, messages=messages)
@@ -65,38 +71,40 @@ def member_remove(*, member: Member) -> None:
         )
         planned.filter(agent__owner=member.user_id).delete()
         member.extensions.update(removed=member.user_id, member=None)
+        member_move(member=member, team=None)
         member.delete()
 
 
-def join_open(*, course: Course) -> None:
-    """Make a join link, in place of the one before."""
-    course.join_number = secrets.randbelow(2**31 - 1) + 1
-    course.save(update_fields=["join_number"])
+def join_open(*, group: Course | Team) -> None:
+    """Make a join link of a course or a team, in place of the one before."""
+    group.join_number = secrets.randbelow(2**31 - 1) + 1
+    group.save(update_fields=["join_number"])
 
 
-def join_close(*, course: Course) -> None:
+def join_close(*, group: Course | Team) -> None:
     """End the join link."""
-    course.join_number = None
-    course.save(update_fields=["join_number"])
+    group.join_number = None
+    group.save(update_fields=["join_number"])
 
 
-def join_address(course: Course) -> str:
+def join_address(group: Course | Team) -> str:
     """Return the full address of the join link; empty without one."""
-    return "" if course.join_number is None else absolute(join_path(course))
+    return "" if group.join_number is None else absolute(join_path(group))
 
 
-def join_path(course: Course) -> str:
+def join_path(group: Course | Team) -> str:
     """Return the path of the join link, which is signed, so that it cannot be guessed."""
-    return page("course_join", signing.Signer(salt=SALT).sign(f"{course.pk}.{course.join_number}"))
+    signer = signing.Signer(salt=SALTS[type(group)])
+    return page(PAGES[type(group)], signer.sign(f"{group.pk}.{group.join_number}"))
 
 
-def join_find(token: str) -> Course | None:
-    """Return the course of a join link; None for a link that has ended and for any other text."""
+def join_find(model: type[Group], token: str) -> Group | None:
+    """Return the course or the team of a join link; None for a link that has ended and for any other text."""
     try:
-        key, number = signing.Signer(salt=SALT).unsign(token).split(".")
+        key, number = signing.Signer(salt=SALTS[model]).unsign(token).split(".")
     except (signing.BadSignature, ValueError):
         return None
-    return Course.objects.filter(pk=int(key), join_number=int(number)).first()
+    return model._default_manager.filter(pk=int(key), join_number=int(number)).first()
 
 
 def announcement_write(

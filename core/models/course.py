@@ -44,6 +44,12 @@ class Course(Zoned):
     join_number = models.PositiveIntegerField(
         null=True, editable=False, help_text="A random number in its join link; empty while there is no link."
     )
+    team_size = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        blank=True,
+        help_text="The most people in a team that students make. 0: only teachers make teams.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -53,12 +59,33 @@ class Course(Zoned):
         return self.name
 
 
+class Team(models.Model):
+    """People of a course who own agents together. Its account owns them; it is a member of the course, too."""
+
+    course = models.ForeignKey(Course, on_delete=models.CASCADE, related_name="teams")
+    account = models.OneToOneField(User, on_delete=models.CASCADE, related_name="as_team")
+    join_number = models.PositiveIntegerField(
+        null=True, editable=False, help_text="A random number in its join link; empty while there is no link."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["account__username"]
+
+    def __str__(self) -> str:
+        return self.account.username
+
+
 class Member(models.Model):
-    """A person in a course."""
+    """A person, or the account of a team, in a course. team: of a person; leads: invites to it and removes from it."""
 
     course = models.ForeignKey(Course, on_delete=models.CASCADE, related_name="members")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=7, choices=Role.choices, default=Role.STUDENT)
+    team = models.ForeignKey(Team, on_delete=models.SET_NULL, null=True, blank=True, related_name="people")
+    leads = models.BooleanField(
+        default=False, db_default=False, help_text="Invites people to the team, and removes them."
+    )
     joined_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -23,6 +23,8 @@ NOWHERE = "@arena.invalid"
 """The end of the addresses of accounts that have no mailbox."""
 NO_MAILBOX = ".invalid"
 """The end of all addresses that no mail reaches (RFC 2606)."""
+OF_TEAM = f"@team{NO_MAILBOX}"
+"""The end of the addresses of accounts of teams."""
 ANONYMOUS_EMAIL = f"anonymous{NOWHERE}"
 """The address of the account that owns anonymous submissions."""
 
@@ -94,6 +96,11 @@ class User(AbstractUser, QuotaNumbers):
     def has_mailbox(self) -> bool:
         """Return whether it has an e-mail: accounts of class lists may have none."""
         return not self.email.endswith(NO_MAILBOX)
+
+    @property
+    def is_team(self) -> bool:
+        """Return whether this is the account of a team, as which its people work: it is never logged in to."""
+        return self.email.endswith(OF_TEAM)
 
     @property
     def is_deleted(self) -> bool:

@@ -229,7 +229,10 @@ def account_parts(user: User) -> Parts:
             ("kind", "title", "text", "address", "created_at", "read_at", "mailed_at"),
         ),
         "choices_of_notices": (NoticeChoice.objects.filter(user=user), ("kind", "in_inbox", "by_mail")),
-        "courses": (user.memberships.all(), ("course__slug", "course__name", "role", "joined_at")),
+        "courses": (
+            user.memberships.all(),
+            ("course__slug", "course__name", "role", "team__account__username", "joined_at"),
+        ),
         "announcements": (
             Announcement.objects.filter(written_by=user),
             ("course__slug", "title", "text", "created_at"),

@@ -7,8 +7,9 @@ a receiver is down.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from core.models import (
     Delivery,
     Environment,
     EventKind,
+    Member,
     Notice,
     NoticeChoice,
     NoticeKind,
@@ -64,7 +66,7 @@ def notify(*, user: User, kind: NoticeKind, title: str, text: str, address: str 
 
 def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice]:
     """Tell many people at once, except closed accounts and that of anonymous clients."""
-    heard = [one for one in messages if one.user.is_active and not one.user.is_system]
+    heard = [one for one in _to_people(messages) if one.user.is_active and not one.user.is_system]
     chosen = choices(one.user for one in heard)
     now = timezone.now()
     rows: list[Notice] = []
@@ -98,6 +100,30 @@ def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice
     return rows
 
 
+def _to_people(messages: Sequence[Message]) -> Sequence[Message]:
+    """Replace messages to a team by messages to its people, to each once."""
+    teams = {one.user.pk for one in messages if one.user.is_team and one.user.is_active}
+    if not teams:
+        return messages
+    people: dict[int, list[User]] = defaultdict(list)
+    for account, member in _people(teams):
+        people[account].append(member)
+    told: dict[tuple[int, str, str], Message] = {}
+    for one in messages:
+        for user in people[one.user.pk] if one.user.is_team else [one.user]:
+            # A person alone cannot challenge with an agent of the team.
+            rival = None if one.user.is_team else one.rival
+            told.setdefault((user.pk, one.title, one.text), replace(one, user=user, rival=rival))
+    return list(told.values())
+
+
+def _people(teams: Collection[int]) -> Iterator[tuple[int, User]]:
+    """Yield the people of teams, each with the key of the team's account."""
+    for row in Member.objects.filter(team__account__in=teams).select_related("user", "team").order_by("pk"):
+        assert row.team is not None
+        yield row.team.account_id, row.user
+
+
 def _make_room(messages: Sequence[Message], kind: NoticeKind, now: datetime) -> dict[tuple[int, str], datetime]:
     """Delete unread notices that these replace; return the time of the last mail, by person and subject.
 
@@ -116,8 +142,9 @@ def _make_room(messages: Sequence[Message], kind: NoticeKind, now: datetime) -> 
 
 
 def was_told_since(user: User, kind: NoticeKind, about: str, since: datetime) -> bool:
-    """Return whether a person has been told of this subject after a moment."""
-    return Notice.objects.filter(user=user, kind=kind, about=about, created_at__gt=since).exists()
+    """Return whether a person, or one of a team, has been told of this subject after a moment."""
+    people = [one for _, one in _people([user.pk])] if user.is_team else [user]
+    return Notice.objects.filter(user__in=people, kind=kind, about=about, created_at__gt=since).exists()
 
 
 def notices_read(*, user: User, notice_id: int | None = None, now: datetime | None = None) -> int:

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 
 from arena_kit.log_context import bound_fields
 from core.addresses import client_address
-from core.models import AccountEvent, AuditEntry, User
+from core.models import AccountEvent, ApiToken, AuditEntry, User
 
 logger = logging.getLogger("arena.accounts")
 Changes = dict[str, list[Any]]
@@ -38,11 +38,18 @@ class Operator:
     request_id: str = ""
 
 
+def sender_of(request: HttpRequest) -> User | AnonymousUser:
+    """Return the person who sends a request, who may work as a team: then `request.user` is the account of the team."""
+    token = getattr(request, "auth", None)
+    person: User | AnonymousUser = getattr(request, "person", request.user)
+    return token.owner if isinstance(token, ApiToken) else person
+
+
 def operator_of(
     request: HttpRequest, channel: AuditEntry.Channel, user: User | AnonymousUser | None = None
 ) -> Operator:
     """Return the sender of a request. user: the sender, if the request does not know it yet."""
-    user = request.user if user is None else user
+    user = sender_of(request) if user is None else user
     return Operator(
         channel=channel,
         name=user.username if isinstance(user, User) else "unknown",

@@ -35,11 +35,17 @@ def code_of(user: User, now: datetime) -> str:
     return "-".join(code[at : at + 4] for at in range(0, CHARACTERS, 4))
 
 
+def has_code(user: User) -> bool:
+    """Return whether codes open an account: that of a person without an e-mail who is no organiser."""
+    is_persons = not (user.is_system or user.is_team or user.is_deleted)
+    return user.is_active and is_persons and not user.has_mailbox and not user.is_staff
+
+
 def code_user(username: str, typed: str, now: datetime) -> User | None:
     """Return the account that a code opens."""
     user = User.objects.filter(username__iexact=username.strip()).first()
     code = "".join(one for one in typed.upper().translate(READ) if one.isalnum())
-    if user is None or user.has_mailbox or user.has_usable_password() or not user.is_active or user.is_staff:
+    if user is None or not has_code(user) or user.has_usable_password():
         return None
     known = (_code(user, _week(now) - age) for age in range(LIFE_WEEKS))
     return user if any(constant_time_compare(code, one) for one in known) else None

@@ -60,6 +60,11 @@ def roles_of(user: User | AnonymousUser) -> dict[int, Role]:
     return known
 
 
+def roles_lend(person: User, account: User) -> None:
+    """Let the account of a team have the roles of a person who works as the team, for one request."""
+    vars(account)["_roles"] = roles_of(person)
+
+
 def courses_with(user: User | AnonymousUser, right: str) -> list[int]:
     """Return the keys of the courses in which a person has a right by their role."""
     return [course for course, role in roles_of(user).items() if right in OF_ROLES[role]]

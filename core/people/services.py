@@ -18,7 +18,7 @@ from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
-from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, NO_MAILBOX, email_problem
+from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, NO_MAILBOX, OF_TEAM, email_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_changed_by_organiser, email_confirmed
 
@@ -55,6 +55,24 @@ def user_invite(*, email: str, username: str, team: str = "", name: str = "") ->
     user = User(email=email, username=username, team=team, first_name=name)
     user.set_unusable_password()
     return _create(user, LetterKind.INVITATION)
+
+
+def team_account_create(*, username: str) -> User:
+    """Create the account of a team, which owns agents and is never logged in to. Raises Refused as `user_create`."""
+    user = User(username=User.normalize_username(username), email=f"{secrets.token_hex(8)}{OF_TEAM}")
+    user.set_unusable_password()
+    try:
+        User._meta.get_field("username").run_validators(user.username)
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages), field="name") from None
+    if problem := username_problem(user.username):
+        raise Refused(problem, field="name")
+    try:
+        with transaction.atomic():
+            user.save(force_insert=True)
+    except IntegrityError:
+        raise Refused(NAME_TAKEN, field="name") from None
+    return user
 
 
 def _create(user: User, letter: LetterKind) -> User:

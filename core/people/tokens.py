@@ -7,11 +7,11 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Case, Q, QuerySet, Value, When
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from arena_kit.text import plain_line
 from core.errors import Refused
-from core.models import ApiToken, TokenScope, User
+from core.models import ApiToken, Team, TokenScope, User
 from core.people.access import access_told
 
 PREFIX = "arena_"
@@ -26,12 +26,18 @@ NOTED_AGAIN = timedelta(minutes=5)
 
 
 def token_create(
-    *, owner: User, name: str, now: datetime, days: int = USUAL_DAYS, scope: TokenScope = TokenScope.API
+    *,
+    owner: User,
+    name: str,
+    now: datetime,
+    days: int = USUAL_DAYS,
+    scope: TokenScope = TokenScope.API,
+    team: Team | None = None,
 ) -> tuple[ApiToken, str]:
     """Create a token that is valid for so many days; return its row and the token.
 
-    The token is not stored, so it can only be shown now. Raises Refused, also if what opens the account has changed
-    since `owner` was read.
+    team: one of theirs, as which programs act with it. The token is not stored, so it can only be shown now. Raises
+    Refused, also if what opens the account has changed since `owner` was read.
     """
     if not 1 <= days <= MAX_DAYS:
         raise Refused(f"A token is valid for 1 to {MAX_DAYS} days.", field="days")
@@ -44,6 +50,7 @@ def token_create(
             raise Refused(f"You have {MAX_TOKENS} tokens, which is the maximum. Revoke one first.")
         row = ApiToken.objects.create(
             owner=owner,
+            team=team,
             name=plain_line(name) or "unnamed",
             scope=scope,
             digest=token_digest(token),
@@ -58,7 +65,9 @@ def token_find(token: str, *, now: datetime, scope: TokenScope = TokenScope.API,
     """Return the row of a valid token of a scope with its owner, and note its use; None for any other."""
     # Tokens are long and random, so the time of an index lookup reveals nothing about them.
     rows = ApiToken.objects.filter(expires_at__gt=now, owner__is_active=True)
-    row = rows.filter(digest=token_digest(token), scope=scope).select_related("owner").first()
+    # A person who has left a team can no longer work as it.
+    rows = rows.filter(Q(team=None) | Q(team__people__user=F("owner"), team__account__is_active=True))
+    row = rows.filter(digest=token_digest(token), scope=scope).select_related("owner", "team__account").first()
     if row is not None and (row.last_used_at is None or row.last_used_at < now - NOTED_AGAIN):
         ApiToken.objects.filter(pk=row.pk).update(last_used_at=now, last_used_address=address[:ADDRESS_LIMIT])
     return row
@@ -78,4 +87,9 @@ def token_digest(token: str) -> str:
 def token_list(owner: User, *, now: datetime) -> QuerySet[ApiToken]:
     """Return a person's tokens, newest first, with `is_expired`."""
     is_expired = Case(When(Q(expires_at__gt=now), then=Value(False)), default=Value(True))
-    return ApiToken.objects.filter(owner=owner).annotate(is_expired=is_expired).order_by("-pk")
+    return (
+        ApiToken.objects.filter(owner=owner)
+        .select_related("team__account")
+        .annotate(is_expired=is_expired)
+        .order_by("-pk")
+    )

@@ -187,7 +187,7 @@ def _row(line: int, cells: dict[str, str], known: dict[str, User], taken: set[st
     key = (email or wanted).casefold()
     account = known.get(key)
     # Only accounts without an e-mail are known by their user names; the name of another one is taken.
-    if account is not None and bool(email) == account.has_mailbox:
+    if account is not None and not account.is_team and bool(email) == account.has_mailbox:
         twice = TWICE if key in seen else ""
         problem = twice or _line_problem("team", team)
         seen.add(key)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
+from core.courses.teams import entrants
 from core.listing import registration_rows
 from core.models import Agent, Eligibility, Registration, Submission, Tournament, TournamentState, User
 from core.models.agent import SubmissionQuerySet
@@ -150,9 +151,11 @@ def owner_obstacle(tournament: Tournament, owner: User) -> str:
 def owner_full(tournament: Tournament, owner: User) -> str:
     """Why this person may not register another agent, as a sentence; empty when they may."""
     most = tournament.environment.active_per_owner
-    if not most or tournament.registrations.filter(agent__owner=owner).count() < most:
+    as_one = entrants(tournament.course_id, owner)
+    if not most or tournament.registrations.filter(agent__owner__in=as_one).count() < most:
         return ""
-    return f"Each owner may register up to {most} agent{'s' * (most > 1)}; withdraw another first."
+    whose = "Each owner" if len(as_one) == 1 else "A team, with all its people,"
+    return f"{whose} may register up to {most} agent{'s' * (most > 1)}; withdraw another first."
 
 
 def agent_obstacle(tournament: Tournament, agent: Agent, can_enter: set[int] | None = None) -> str:

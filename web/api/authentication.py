@@ -54,7 +54,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             raise AuthenticationFailed(BAD_TOKEN)
         if row.owner.is_staff and settings.REQUIRE_STAFF_TOTP and not has_second_factor(row.owner):
             raise AuthenticationFailed(NO_SECOND_FACTOR)
-        return row.owner, row
+        return row.account, row
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="api"'

@@ -12,7 +12,7 @@ from core.models import Announcement, Course, Tournament
 from core.times import zone_names, zone_of
 from web.organise.tournament_forms import PeopleField
 
-TAKEN_WORDS = frozenset({"add", "join"})
+TAKEN_WORDS = frozenset({"add", "join", "team", "work-as"})
 """Words that stand for pages in addresses of courses."""
 
 if TYPE_CHECKING:
@@ -30,12 +30,19 @@ class CourseForm(CourseModelForm):
 
     class Meta:
         model = Course
-        fields = ("name", "slug", "kind", "seen_by", "time_zone", "about")
-        labels = {"slug": "Name in addresses", "kind": "Pages call it", "seen_by": "Who sees it", "about": "Text"}
+        fields = ("name", "slug", "kind", "seen_by", "time_zone", "team_size", "about")
+        labels = {
+            "slug": "Name in addresses",
+            "kind": "Pages call it",
+            "seen_by": "Who sees it",
+            "about": "Text",
+            "team_size": "Largest team",
+        }
         help_texts = {
             "slug": "Small letters, digits and hyphens.",
             "seen_by": "It and all that belongs to it. “People with the link”: no list shows it; people who have "
             "its address see it.",
+            "team_size": "A team owns agents together. Students make some of up to so many people; with 0 only you do.",
             "time_zone": "New tournaments get it. Times are shown in it to everyone, also when clocks change.",
         }
         widgets = {"about": forms.Textarea(attrs={"rows": 8})}
@@ -52,6 +59,9 @@ class CourseForm(CourseModelForm):
             self.fields["time_zone"].widget.attrs["data-new"] = ""
         if not may_appoint:
             del self.fields["teachers"]
+
+    def clean_team_size(self) -> int:
+        return self.cleaned_data["team_size"] or 0
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"]

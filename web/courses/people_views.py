@@ -25,6 +25,7 @@ from core.courses.services import (
 )
 from core.courses.tutoring import SOURCES
 from core.models import Course, Role
+from core.people.codes import has_code
 from core.people.rights import may
 from web.courses.assignment_forms import ExtendForm
 from web.courses.views import course_for
@@ -59,6 +60,7 @@ def people(request: HttpRequest, course: str) -> HttpResponse:
         "sees_names": may(request.user, SOURCES, row.pk),
         "may_appoint": may(request.user, RIGHT),
         "roles": Role.choices if may(request.user, RIGHT) else [one for one in Role.choices if one[0] != Role.TEACHER],
+        "teams": list(row.teams.select_related("account")) if may_change else [],
         "extend": ExtendForm(course=row) if may_change and row.assignments.exists() else None,
         "link": join_address(row) if may_change else "",
     }
@@ -118,7 +120,7 @@ def code(request: HttpRequest, course: str, member_id: int) -> HttpResponse:
     row = course_for(request, course, RIGHT)
     found = get_object_or_404(row.members.select_related("user"), pk=member_id, role=Role.STUDENT)
     user = found.user
-    if user.has_mailbox or user.is_staff or not user.is_active or user.memberships.exclude(pk=found.pk).exists():
+    if not has_code(user) or user.memberships.exclude(pk=found.pk).exists():
         raise PermissionDenied("Only organisers of the site make codes for people with an e-mail or another course.")
     return code_page(request, user, reverse("web:course_people", args=[row.slug]))
 
@@ -130,7 +132,7 @@ def link(request: HttpRequest, course: str) -> HttpResponse:
     row = course_for(request, course, RIGHT)
     is_open = "open" in request.POST
     with transaction.atomic():
-        (join_open if is_open else join_close)(course=row)
+        (join_open if is_open else join_close)(group=row)
         record(request, "open_link" if is_open else "end_link", row)
     messages.success(request, "There is a new link." if is_open else "The link has ended.")
     return redirect("web:course_people", row.slug)
@@ -145,7 +147,7 @@ def class_list(request: HttpRequest, course: str) -> HttpResponse:
 @login_required
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """Show the course of a join link, and join it."""
-    row = join_find(token)
+    row = join_find(Course, token)
     if row is None:
         raise Http404("This link has ended. Ask a teacher for another one.")
     if request.method == "POST":

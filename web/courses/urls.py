@@ -10,6 +10,7 @@ from web.courses import api
 from web.courses import assignment_views as assignments
 from web.courses import marks_views as marks
 from web.courses import people_views as people
+from web.courses import team_views as teams
 from web.courses import views as courses
 
 ASSIGNMENTS = "courses/<slug:course>/assignments/"
@@ -18,6 +19,8 @@ pages = [
     path("courses/", courses.courses, name="courses"),
     path("courses/add/", courses.add, name="course_add"),
     path("courses/join/<str:token>/", people.join, name="course_join"),
+    path("courses/team/<str:token>/", teams.join, name="team_join"),
+    path("courses/work-as/", teams.work_as, name="work_as"),
     path("courses/<slug:course>/", courses.course, name="course"),
     path("courses/<slug:course>/settings/", courses.change, name="course_change"),
     path("courses/<slug:course>/news/", announcements.write, name="course_news"),
@@ -28,6 +31,10 @@ pages = [
     path("courses/<slug:course>/people/<int:member_id>/", people.member, name="course_member"),
     path("courses/<slug:course>/people/<int:member_id>/code/", people.code, name="course_code"),
     path("courses/<slug:course>/people/extend/", assignments.extend_to, name="course_extend"),
+    path("courses/<slug:course>/people/team/", teams.move, name="course_move"),
+    path("courses/<slug:course>/teams/", teams.teams, name="course_teams"),
+    path("courses/<slug:course>/teams/add/", teams.add, name="team_add"),
+    path("courses/<slug:course>/teams/<int:team_id>/", teams.change, name="team_change"),
     path("courses/<slug:course>/copy/<int:tournament_id>/", courses.copy, name="course_copy"),
     path("courses/<slug:course>/marks/", marks.marks, name="course_marks"),
     path("courses/<slug:course>/marks.csv", marks.marks_csv, name="course_marks_csv"),

@@ -82,10 +82,13 @@ def course(request: HttpRequest, course: str) -> HttpResponse:
     """Show a course: its text, news, tournaments and environments."""
     row = get_object_or_404(Course, slug=course)
     viewer = viewer_of(request)
+    member = row.members.filter(user=viewer.pk).select_related("team__account").first()
     context = {
         "course": row,
         "role": roles_of(viewer).get(row.pk),
-        "leaving": row.members.filter(user=viewer.pk).exclude(role=Role.TEACHER).first(),
+        "member": member,
+        "has_teams": row.team_size > 1 or row.teams.exists(),
+        "leaving": member if member and member.role != Role.TEACHER else None,
         "teachers": row.members.filter(role=Role.TEACHER).select_related("user"),
         "news": row.announcements.select_related("written_by", "tournament__environment")[:ANNOUNCEMENTS_SHOWN],
         "planned": tournament_planned_list(row, now=timezone.now()),

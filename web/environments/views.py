@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from core.models import Agent, Environment, Tournament, TournamentState, User
-from core.notices.selectors import unread_count
 from core.people.rights import may, roles_of
 from core.submissions.outlook import edition_expected
 from core.submissions.selectors import OwnAgent, own_agent_list
@@ -28,6 +27,7 @@ from web.environments.parts import board_parts, edition_table
 from web.evaluations.board_page import scored_page
 from web.ratings.board import board_table
 from web.ratings.past_page import past_page
+from web.site.context_processors import unread_shown
 from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.kept import for_one_reader
@@ -85,7 +85,7 @@ def _kept(request: HttpRequest, row: Environment, make: Callable[[list[OwnAgent]
         assert isinstance(viewer, User)
         agents = [[field.value_from_object(one.agent) for field in Agent._meta.concrete_fields] for one in own]
         return [
-            *[shown.version, shown.seconds == STILL_SECONDS or int(time.time()), agents, own, unread_count(viewer)],
+            *[shown.version, shown.seconds == STILL_SECONDS or int(time.time()), agents, own, unread_shown(request)],
             *[roles_of(viewer), may(viewer, "core.view_environment")],
         ]
 

@@ -7,16 +7,16 @@ from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from core.models import InviteLink, User
-from core.models.user import NO_MAILBOX
 from core.people.acting import owner_told
 from core.people.audit_log import row_changes, row_values
+from core.people.codes import has_code
 from core.people.rights import may
 from core.people.selectors import people_found
 from core.people.services import quotas_save
@@ -70,8 +70,10 @@ def person(request: HttpRequest, user_id: int) -> HttpResponse:
 @organisers("core.change_user")
 def person_code(request: HttpRequest, user_id: int) -> HttpResponse:
     """Make a new code for an account without an e-mail, in place of its password."""
-    row = get_object_or_404(User, pk=user_id, is_active=True, email__endswith=NO_MAILBOX, is_staff=False)
-    if row.is_system or row.is_deleted or not may_change_account(organiser(request), row):
+    row = get_object_or_404(User, pk=user_id)
+    if not has_code(row):
+        raise Http404("Codes are for people without an e-mail.")
+    if not may_change_account(organiser(request), row):
         raise PermissionDenied("Only superusers may change this account.")
     return code_page(request, row, reverse("web:organise_person", args=[user_id]))
 

@@ -88,7 +88,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 def _created(request: HttpRequest) -> HttpResponse:
     """Create a token and show it on this answer only."""
     assert isinstance(request.user, User)
-    form = TokenForm(request.POST)
+    form = TokenForm(request.POST, person=request.user)
     if form.is_valid():
         try:
             with transaction.atomic():
@@ -120,7 +120,7 @@ def _tokens_page(request: HttpRequest, *, form: TokenForm | None = None, new_tok
     assert isinstance(request.user, User)
     context = {
         "tokens": services.token_list(request.user, now=timezone.now()),
-        "form": form or TokenForm(),
+        "form": form or TokenForm(person=request.user),
         "new_token": new_token,
         "again": _again() if _is_stale() else "",
     }

@@ -27,7 +27,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from core.models import InviteLink, LetterKind, TokenScope, User
+from core.courses.teams import teams_of
+from core.models import InviteLink, LetterKind, Team, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
 from core.people.access import password_write
@@ -354,7 +355,7 @@ class ProfileForm(UserForm):
 
 
 class TokenForm(forms.Form):
-    """Create a token for the API."""
+    """Create a token for the API. person: who gets it, for themselves or for one of their teams."""
 
     name = forms.CharField(max_length=50, help_text="What the token is for, such as the machine that uses it.")
     days = forms.TypedChoiceField(
@@ -369,3 +370,18 @@ class TokenForm(forms.Form):
         coerce=TokenScope,
         initial=TokenScope.API,
     )
+    team = forms.ModelChoiceField(
+        Team.objects.none(),
+        required=False,
+        label="Acts for",
+        empty_label="you",
+        help_text="For a team, what it uploads and registers belongs to the team. It ends when you leave the team.",
+    )
+
+    def __init__(self, *args: Any, person: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["team"]
+        assert isinstance(field, forms.ModelChoiceField)
+        field.queryset = teams_of(person)
+        if not field.queryset.exists():
+            del self.fields["team"]

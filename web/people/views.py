@@ -9,8 +9,10 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
+from core.courses.teams import team_parts
 from core.models import User
 from core.notices.selectors import choice_list
+from core.people.audit_log import sender_of
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_update
 from core.submissions.selectors import user_agent_list, user_agent_rows
@@ -46,4 +48,5 @@ def user(request: HttpRequest, username: str) -> HttpResponse:
     rows = user_agent_rows(person, viewer_of(request))
     page = Paginator(rows, AGENTS_A_PAGE).get_page(request.GET.get("page"))
     agents = user_agent_list(list(page.object_list))
-    return render(request, "web/people/user.html", {"person": person, "agents": agents, "page": page})
+    context = {"person": person, "agents": agents, "page": page, **team_parts(person, sender_of(request))}
+    return render(request, "web/people/user.html", context)

@@ -6,6 +6,8 @@ from django.utils.functional import SimpleLazyObject
 
 from core.models import User
 from core.notices.selectors import COUNTED, unread_count
+from core.people.audit_log import sender_of
+from web.site.working import team_of
 
 CONFIRM_LATER = "confirm_later"
 """In a session: the person has put off the request to confirm the e-mail address."""
@@ -18,7 +20,7 @@ def site(request: HttpRequest) -> dict[str, object]:
     opens_environments: whether submissions may add environments. place: the first part of the page's address, by which
     the header marks where the reader is. asks_to_confirm: whether the person still has to confirm the e-mail address
     and has not put that off. has_mails: whether a page shows the mails that the demo does not send. unread: the number
-    of unread notices.
+    of unread notices. works_as: the team as which the person works.
     """
     return {
         "SITE_NAME": settings.SITE_NAME,
@@ -32,12 +34,14 @@ def site(request: HttpRequest) -> dict[str, object]:
         and request.user.must_confirm_email
         and not request.session.get(CONFIRM_LATER),
         "has_mails": settings.DEBUG and settings.EMAIL_FILE_PATH,
+        "works_as": team_of(request),
         # Lazy, because parts of pages do not show it.
-        "unread": SimpleLazyObject(lambda: _unread(request)),
+        "unread": SimpleLazyObject(lambda: unread_shown(request)),
     }
 
 
-def _unread(request: HttpRequest) -> str:
+def unread_shown(request: HttpRequest) -> str:
     """Return the number of unread notices as the page shows it; empty for 0 and for visitors."""
-    count = unread_count(request.user) if isinstance(request.user, User) else 0
+    person = sender_of(request)
+    count = unread_count(person) if isinstance(person, User) else 0
     return f"{COUNTED - 1}+" if count >= COUNTED else str(count or "")

@@ -12,9 +12,11 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 
 from core.cache.answers import cached
+from core.courses.teams import teams_of
 from core.duels.featured import featured_get
 from core.models import Environment, User
 from core.notices.selectors import inbox
+from core.people.audit_log import sender_of
 from core.people.sessions import visited_before
 from core.ratings.board import DAY
 from core.submissions.examples import takes_example
@@ -90,10 +92,13 @@ def _own(request: HttpRequest) -> dict[str, object]:
     """Return the viewer's agents and news; for strangers nothing."""
     if not isinstance(request.user, User):
         return {"own": (), "own_notices": ()}
-    unread = inbox(request.user).filter(read_at=None).select_related("agent__environment", "rival")
+    person = sender_of(request)
+    assert isinstance(person, User)
+    unread = inbox(person).filter(read_at=None).select_related("agent__environment", "rival")
     since = visited_before(request)
     own = own_overview(request.user, since=since or timezone.now() - DAY)
-    return {"own": own, "own_since": since, "own_notices": unread[:NOTICES_SHOWN]}
+    teams = () if request.user.is_team else teams_of(request.user)
+    return {"own": own, "own_since": since, "own_notices": unread[:NOTICES_SHOWN], "own_teams": teams}
 
 
 def _example_environment(environments: Sequence[Environment]) -> Environment | None:

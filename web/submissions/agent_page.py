@@ -9,15 +9,17 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
 from core.consistent import one_moment
+from core.courses.teams import team_parts
 from core.duels.challenge_selectors import active_version
 from core.models import Agent, User
-from core.notices.selectors import unread_count
+from core.people.audit_log import sender_of
 from core.people.rights import may, roles_of
 from core.submissions.last_duels import LastDuel, last_duels
 from core.submissions.progress import OWNED, Progress, agent_progress
 from core.submissions.tries import agents_visible
 from core.tournaments.results import Viewer
 from core.watching.shown import agent_shown
+from web.site.context_processors import unread_shown
 from web.site.fragments import render_page
 from web.site.kept import for_one_reader
 from web.site.requests import viewer_of
@@ -46,12 +48,13 @@ def agent_page(
             return HttpResponse(status=204)
 
         def make() -> HttpResponse:
-            context = {**agent_parts(row, viewer, request.GET, place, last), "progress": progress, "form": form}
+            context = agent_parts(row, viewer, request.GET, place, last) | team_parts(row.owner, sender_of(request))
+            context |= {"progress": progress, "form": form}
             if context["takes_versions"]:
                 context["quotas"] = upload_quotas(row.owner, row.environment, form)
             return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
 
-        return for_one_reader(request, lambda: _facts(row, viewer, progress), make)
+        return for_one_reader(request, lambda: [*_facts(row, viewer, progress), unread_shown(request)], make)
 
 
 def _facts(row: Agent, viewer: Viewer, progress: Progress) -> list[object]:
@@ -59,7 +62,7 @@ def _facts(row: Agent, viewer: Viewer, progress: Progress) -> list[object]:
     assert isinstance(viewer, User)
     return [
         *[progress.stamp, agent_shown(row.environment.slug, row.name), OWNED(viewer.pk, row.environment_id)],
-        *[unread_count(viewer), roles_of(viewer), may(viewer, "core.view_submission")],
+        *[roles_of(viewer), may(viewer, "core.view_submission")],
     ]
 
 

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.courses.services import join_address, join_open
+from core.courses.teams import team_create
 from core.models import (
     Assignment,
     Build,
@@ -82,7 +83,9 @@ def furnished(cast: Cast) -> dict[str, Any]:
     rollout = applications.everything(cast.alice)
     course = Course.objects.create(slug="robots", name="Robots", seen_by=SeenBy.EVERYONE)
     teacher = Member.objects.create(course=course, user=cast.alice, role=Role.TEACHER)
-    join_open(course=course)
+    join_open(group=course)
+    team = team_create(course=course, name="robot-makers")
+    join_open(group=team)
     student = Member.objects.create(course=course, user=cast.bob)
     task_of = Assignment.objects.create(
         course=course, environment=games, name="Week 1", opens_at=factories.NOON, due_at=timezone.now()
@@ -93,6 +96,8 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "member": teacher.pk,
         "student": student.pk,
         "assignment": task_of.pk,
+        "team": team.pk,
+        "team_link": join_address(team).rstrip("/").rpartition("/")[2],
         "join": join_address(course).rstrip("/").rpartition("/")[2],
         "rollout": rollout.public_id,
         "batch": rollout.batch.public_id,

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
+from core.courses.teams import team_create
 from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
 from core.models import (
@@ -75,6 +76,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         former,
         course := Course.objects.create(slug="club", name="Club"),
         member := Member.objects.create(course=course, user=people.alice),
+        team_create(course=course, name="robot-builders"),
         week := course.assignments.create(
             environment=environment, name="Week", opens_at=factories.NOON, due_at=times["stopped"]
         ),

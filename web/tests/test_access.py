@@ -269,6 +269,17 @@ GET    /courses/{course}/people/{member}/code/                       405 405 405
 POST   /courses/{course}/people/{member}/code/                       302 404 403 404
 GET    /courses/{course}/people/extend/                             405 405 405 405
 POST   /courses/{course}/people/extend/                             302 302 403 302
+GET    /courses/{course}/people/team/                               405 405 405 405
+POST   /courses/{course}/people/team/                               302 302 403 302
+GET    /courses/{course}/teams/                                     302 200 403 200
+GET    /courses/{course}/teams/add/                                 405 405 405 405
+POST   /courses/{course}/teams/add/                                 302 302 403 302
+GET    /courses/{course}/teams/{team}/                              405 405 405 405
+POST   /courses/{course}/teams/{team}/                              302 404 403 404
+GET    /courses/team/{team_link}/                                   302 200 404 404
+POST   /courses/team/{team_link}/                                   302 302 404 404
+GET    /courses/work-as/                                            405 405 405 405
+POST   /courses/work-as/                                            302 302 302 302
 GET    /courses/{course}/marks/                                     302 200 200 200
 GET    /courses/{course}/marks.csv                                  302 200 403 200
 GET    /courses/{course}/assignments/add/                           302 200 403 200
@@ -628,6 +639,7 @@ core.submission           200 403 200 403 403 403 200
 core.task                 200 403 200 403 403 403 200
 core.taskfile             200 403 200 403 403 403 200
 core.taskset              200 403 200 403 403 403 200
+core.team                 200 403 200 403 403 403 200
 core.tournament           200 403 200 403 403 403 200
 core.tournamentschedule   200 200 200 200 403 403 200
 core.user                 200 200 200 302 403 403 200

@@ -38,6 +38,8 @@ ONE_ROW = {
             # Pages of courses, counted in web/courses/tests/test_pages.py.
             "courses", "course", "course_people", "course_join", "course_add", "course_change", "course_news",
             "course_class", "course_remind", "course_link", "course_member", "course_copy",
+            # Those of teams, counted in web/courses/tests/test_teams.py.
+            "course_teams", "course_move", "team_add", "team_change", "team_join", "work_as",
             # Those of assignments, counted in web/courses/tests/test_assignments.py.
             "course_extend", "course_marks", "course_marks_csv", "assignment", "assignment_add", "assignment_change",
             "assignment_copy", "assignment_delete", "assignment_person", "assignment_mark",

@@ -38,7 +38,7 @@ FORMS = {
     "/organise/do/duel/{duel}/void/", "/api/v1/jobs/build/{build}/priority/", "/api/v1/tournaments/{cup}/acts/pause/",
 }  # fmt: skip
 """Addresses whose form is not empty: tests of organise, courses and jobs send them and read the audit log."""
-NOTHING_CHOSEN = {"/organise/do/duel/void/", "/courses/{course}/people/extend/"}
+NOTHING_CHOSEN = {"/organise/do/duel/void/", "/courses/{course}/people/extend/", "/courses/{course}/teams/add/"}
 
 
 @pytest.fixture

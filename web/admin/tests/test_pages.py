@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.courses.teams import team_create
 from core.evaluations.seeds import final_phase_start
 from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
@@ -113,6 +114,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.lens(tournament.environment)
     course = Course.objects.create(slug="anna", name="Anna's course")
     member = Member.objects.create(course=course, user=players[0].agent.owner)
+    team_create(course=course, name="Annas")
     week = course.assignments.create(
         environment=tournament.environment, name="Anna's week", opens_at=factories.NOON, due_at=timezone.now()
     )

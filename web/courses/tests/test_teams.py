@@ -1,0 +1,224 @@
+"""Teams of a course: made, joined and left, and what their people do as the team."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from core.courses.services import people_tell
+from core.courses.teams import member_move, team_create
+from core.models import Agent, ApiToken, AuditEntry, Course, Member, Notice, Role, SeenBy, Team, Tournament, User
+from core.people.tokens import token_create
+from core.tests import factories
+from core.tests.factories import Cast
+from web.conftest import As
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def course(cast: Cast) -> Course:
+    """alice teaches; bob and charlie are students."""
+    row = Course.objects.create(slug="robots", name="Robots", seen_by=SeenBy.MEMBERS, team_size=2)
+    Member.objects.create(course=row, user=cast.alice, role=Role.TEACHER)
+    for student in (cast.bob, cast.charlie):
+        Member.objects.create(course=row, user=student)
+    return row
+
+
+@pytest.fixture
+def team(course: Course) -> Team:
+    """bob and charlie's team, which bob leads, with an agent of its own."""
+    game = factories.environment()
+    cup = factories.planned(game)
+    Tournament.objects.filter(pk=cup.pk).update(course=course)
+    found = team_create(course=course, name="blue", people=list(course.members.filter(role=Role.STUDENT)))
+    factories.ready(factories.agent(found.account, game, "azure"))
+    return found
+
+
+def logged_in(name: str) -> Client:
+    """Return a browser whose person has just typed the password."""
+    client = Client()
+    client.post("/login/", {"username": f"{name}@arena.example", "password": factories.PASSWORD})
+    return client
+
+
+def works(client: Client, team: Team | None) -> Client:
+    client.post(reverse("web:work_as"), {"team": team.pk if team else ""})
+    return client
+
+
+def page(course: Course) -> str:
+    return reverse("web:course_teams", args=[course.slug])
+
+
+def agent_page(name: str = "azure") -> str:
+    return reverse("web:agent", args=["tic-tac-toe", name])
+
+
+def test_students_make_a_team_and_invite_others_up_to_its_size(course: Course, cast: Cast, visit: As) -> None:
+    bob, charlie, dora = visit(cast.bob), visit(cast.charlie), factories.user("dora")
+    Member.objects.create(course=course, user=dora)
+    bob.post(reverse("web:team_add", args=[course.slug]), {"name": "blue"})
+    made = Team.objects.get()
+    assert [(one.user, one.leads) for one in made.people.all()] == [(cast.bob, True)]
+    bob.post(reverse("web:team_change", args=[course.slug, made.pk]), {"do": "open"})
+    found = re.search(r"/courses/team/[^<]+", bob.get(page(course)).text)
+    assert found is not None
+    link = found[0]
+    assert "In it: bob" in charlie.get(link).text
+    charlie.post(link)
+    refused = visit(dora).post(link, follow=True).text
+    assert "The team has 2 people, which is the most here." in refused
+    assert {one.user.username for one in made.people.all()} == {"bob", "charlie"}
+    assert visit(factories.user("emil")).get(link).status_code == 404
+    bob.post(reverse("web:team_change", args=[course.slug, made.pk]), {"do": "close"})
+    assert charlie.get(link).status_code == 404
+
+
+def test_a_teacher_makes_the_teams_that_the_class_list_names(course: Course, cast: Cast, visit: As) -> None:
+    User.objects.filter(pk__in=(cast.bob.pk, cast.charlie.pk)).update(team="Team 1")
+    factories.user("Team-1")
+    teacher = visit(cast.alice)
+    assert "Put 2 students into teams" in teacher.get(page(course)).text
+    teacher.post(reverse("web:team_add", args=[course.slug]), {"all": "1"})
+    made = Team.objects.get()
+    assert str(made) == "robots-Team-1"
+    assert made.people.count() == 2
+    assert "students into teams" not in teacher.get(page(course)).text
+    User.objects.filter(pk=cast.bob.pk).update(team="Team 1")
+    member_move(member=course.members.get(user=cast.bob), team=None)
+    teacher.post(reverse("web:team_add", args=[course.slug]), {"all": "1"})
+    assert made.people.count() == 2
+    assert Team.objects.count() == 1
+
+
+def test_the_roster_moves_people_between_teams(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    red, teacher = team_create(course=course, name="red"), visit(cast.alice)
+    bob = course.members.get(user=cast.bob)
+    teacher.post(reverse("web:course_move", args=[course.slug]), {"member": bob.pk, "team": red.pk})
+    assert [str(one.user) for one in red.people.all()] == ["bob"]
+    # charlie leads now, and the agent stays.
+    assert [(str(one.user), one.leads) for one in team.people.all()] == [("charlie", True)]
+    assert Agent.objects.get(name="azure").owner == team.account
+    roster = teacher.get(reverse("web:course_people", args=[course.slug])).text
+    assert roster.index("blue</a>") < roster.index("charlie</a>") < roster.index("red</a>") < roster.index("bob</a>")
+    # What the team has uploaded counts for its people.
+    lacking = teacher.get(reverse("web:course_people", args=[course.slug], query={"show": "nothing"})).text
+    assert ">bob</a>" in lacking
+    assert ">charlie</a>" not in lacking
+    teacher.post(reverse("web:course_move", args=[course.slug]), {"member": bob.pk, "team": ""})
+    assert AuditEntry.objects.filter(action="move_to_team").count() == 2
+    teacher.post(reverse("web:team_change", args=[course.slug, red.pk]), {"do": "delete"})
+    assert not User.objects.filter(username="red").exists()
+    refused = teacher.post(reverse("web:team_change", args=[course.slug, team.pk]), {"do": "delete"}, follow=True).text
+    assert "blue owns agents, so it stays." in refused
+
+
+def test_what_a_person_does_as_the_team_is_the_teams(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    bob = visit(cast.bob)
+    assert "This agent belongs to your team" in bob.get(agent_page()).text
+    assert 'id="upload"' not in bob.get(agent_page()).text
+    works(bob, team)
+    shown = bob.get(agent_page()).text
+    assert 'id="upload"' in shown
+    assert "You work as the team <strong>blue</strong>" in shown
+    bob.post(reverse("web:agent_describe", args=["tic-tac-toe", "azure"]), {"description": "Ours."})
+    assert Agent.objects.get(name="azure").description == "Ours."
+    # The account and the course stay bob's.
+    assert "bob@arena.example" in bob.get("/profile/").text
+    assert bob.get(reverse("web:course", args=[course.slug])).status_code == 200
+    works(bob, None)
+    assert 'id="upload"' not in bob.get(agent_page()).text
+
+
+def test_a_person_who_has_left_takes_nothing_and_can_do_nothing(
+    course: Course, team: Team, cast: Cast, visit: As
+) -> None:
+    charlie = works(visit(cast.charlie), team)
+    _, token = token_create(owner=cast.charlie, name="laptop", now=timezone.now(), team=team)
+    header = {"authorization": f"Bearer {token}"}
+    assert Client().get("/api/v1/me/", headers=header).json()["username"] == "blue"
+    charlie.post(reverse("web:team_change", args=[course.slug, team.pk]), {"do": "leave"})
+    assert Client().get("/api/v1/me/", headers=header).status_code == 401
+    assert 'id="upload"' not in charlie.get(agent_page()).text
+    assert charlie.post(reverse("web:work_as"), {"team": team.pk}).status_code == 403
+    assert Agent.objects.get(name="azure").owner == team.account
+
+
+def test_no_one_else_works_as_a_team(team: Team, cast: Cast, visit: As) -> None:
+    for person in (cast.alice, cast.olga, factories.user("emil")):
+        assert visit(person).post(reverse("web:work_as"), {"team": team.pk}).status_code == 403
+    assert visit(None).post(reverse("web:work_as"), {"team": team.pk})["Location"].startswith("/login/")
+    # Its account has no password and gets no link to choose one, and no code.
+    assert not team.account.has_usable_password()
+    visit(None).post("/password-reset/", {"email": team.account.email})
+    assert visit(cast.olga).post(reverse("web:organise_person_code", args=[team.account.pk])).status_code == 404
+
+
+def test_a_team_and_its_people_are_one_entrant(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    game = factories.environment()
+    own = factories.agent(cast.bob, game, "bobs")
+    factories.ready(own)
+    cup = Tournament.objects.get()
+    game.active_per_owner = 1
+    game.save(update_fields=["active_per_owner"])
+    bob = works(visit(cast.bob), team)
+    register = reverse("web:register", args=["tic-tac-toe", cup.edition])
+    bob.post(register, {"agent": Agent.objects.get(name="azure").pk})
+    assert [str(row.agent) for row in cup.registrations.all()] == ["azure"]
+    answer = works(bob, None).post(register, {"agent": own.pk}, follow=True).text
+    assert "A team, with all its people, may register up to 1 agent" in answer
+    assert cup.registrations.count() == 1
+
+
+def test_news_of_a_teams_agent_reach_each_of_its_people_once(course: Course, team: Team, cast: Cast) -> None:
+    people_tell(course=course, people=User.objects.filter(memberships__course=course), title="Hello", text="Hi.")
+    told = Notice.objects.filter(title="Hello").values_list("user__username", flat=True)
+    assert sorted(told) == ["alice", "bob", "charlie"]
+
+
+def test_entries_in_the_audit_log_name_the_person(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    bob = works(visit(cast.bob), team)
+    bob.post(reverse("web:team_change", args=[course.slug, team.pk]), {"do": "open"})
+    assert AuditEntry.objects.get(action="open_team").operator == "bob"
+
+
+def test_the_page_of_tokens_offers_teams(team: Team, cast: Cast) -> None:
+    bob, alice = logged_in("bob"), logged_in("alice")
+    assert "Acts for" in bob.get("/profile/tokens/").text
+    assert "Acts for" not in alice.get("/profile/tokens/").text
+    sent = {"name": "ours", "days": "30", "scope": "api", "team": team.pk}
+    assert "Copy it now" in bob.post("/profile/tokens/", sent).text
+    assert ApiToken.objects.get().account == team.account
+    assert "for the team blue" in bob.get("/profile/tokens/").text
+    alice.post("/profile/tokens/", sent)
+    assert ApiToken.objects.get(owner=cast.alice).team is None
+
+
+def test_names_of_people_are_shown_to_their_course_alone(team: Team, cast: Cast, visit: As) -> None:
+    own = reverse("web:user", args=["blue"])
+    assert ">bob</a>" in visit(cast.alice).get(own).text
+    shown = visit(factories.user("emil")).get(own).text
+    assert "A team" in shown
+    assert ">bob</a>" not in shown
+
+
+def test_queries_do_not_grow_with_people_and_teams(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    teacher, counts = visit(cast.alice), []
+    teacher.get(page(course))
+    for number in range(2):
+        with CaptureQueriesContext(connection) as done:
+            teacher.get(page(course))
+        counts.append(len(done))
+        for name in range(4):
+            new = team_create(course=course, name=f"t{number}{name}")
+            Member.objects.create(course=course, user=factories.user(f"p{number}{name}"), team=new)
+    assert counts[0] == counts[1]
