@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import Q
 
 from core.assignments.marks import GoalState, assignment_marks
+from core.courses.teams import students
 from core.jobs.apart import apart
 from core.links import page, tournament_address
 from core.models import Course, Notice, NoticeKind, Registration, Role, Tournament, TournamentState, User
@@ -71,4 +72,5 @@ def _of_tournaments(course: Course, now: datetime) -> Iterator[Message]:
 
 def _unregistered(tournament: Tournament, course: Course) -> Iterable[User]:
     entered = Registration.objects.filter(tournament=tournament).values("agent__owner")
-    return User.objects.filter(memberships__course=course, memberships__role=Role.STUDENT).exclude(pk__in=entered)
+    rows = students(course).exclude(Q(user__in=entered) | Q(team__account__in=entered))
+    return (one.user for one in rows.select_related("user"))

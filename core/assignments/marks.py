@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Q, QuerySet
 
+from core.courses.teams import owners, students
 from core.duels.goals import TESTED, goal_percent, goal_reached
 from core.jobs.states import OPEN
 from core.models import (
@@ -31,7 +32,6 @@ from core.models import (
     JobState,
     MarkByHand,
     Member,
-    Role,
     Submission,
     User,
 )
@@ -178,13 +178,13 @@ def marks_for(assignment: Assignment, baseline: Baseline, days: int) -> Decimal:
 
 
 def students_of(course: Course) -> QuerySet[Member]:
-    """Return the students of a course, in the order of its marks."""
-    return course.members.filter(role=Role.STUDENT).select_related("user").order_by("user__team", "user__username")
+    """Return the students of a course, in the order of its marks; their teams have no marks of their own."""
+    return students(course).select_related("user", "team__account").order_by("user__team", "user__username")
 
 
 def membership(course: Course, person: User | None) -> QuerySet[Member]:
     """Return the person as a member of a course: one row or none."""
-    return course.members.filter(user=person).select_related("user")
+    return course.members.filter(user=person).select_related("user", "team__account")
 
 
 def course_marks(
@@ -192,21 +192,26 @@ def course_marks(
 ) -> list[CourseMarks]:
     """Return the marks of all students of a course, or of some members. only: of this assignment alone.
 
-    The number of queries does not depend on the number of people and assignments.
+    What a person's team has reached counts for them, and its later deadline. The number of queries does not depend on
+    the number of people and assignments.
     """
-    rows = course.assignments.select_related("environment", "course").prefetch_related("baselines__agent", "extensions")
+    rows = course.assignments.select_related("environment", "course").prefetch_related(
+        "baselines__agent", "extensions__member"
+    )
     tasks = [(one, tuple(one.baselines.all())) for one in (rows if only is None else rows.filter(pk=only.pk))]
     members = list(students_of(course) if people is None else people)
     of = Q(assignment__in=[one for one, _ in tasks])
-    found = _tries(of, None if people is None else [one.user_id for one in members])
-    later = {(one.pk, row.member_id): row.due_at for one, _ in tasks for row in one.extensions.all()}
+    found = _tries(of, None if people is None else [owner for one in members for owner in owners(one)])
+    extensions = (row for one, _ in tasks for row in one.extensions.all())
+    later = {(row.assignment_id, row.member.user_id): row.due_at for row in extensions if row.member is not None}
     by_hand = {(row.assignment_id, row.user_id): row for row in MarkByHand.objects.filter(of)}
 
     def mark(member: Member, task: Assignment, baselines: Sequence[Baseline]) -> Mark:
-        extended, key = later.get((task.pk, member.pk)), (task.pk, member.user_id)
-        due_at = task.due_at if extended is None else max(extended, task.due_at)
-        goals = tuple(_goal(task, one, due_at, found[key]) for one in baselines)
-        return Mark(task, member, due_at, due_at > task.due_at, goals, by_hand.get(key))
+        keys = [(task.pk, owner) for owner in owners(member)]
+        due_at = max(task.due_at, *(later.get(key, task.due_at) for key in keys))
+        tries = sorted((one for key in keys for one in found[key]), key=lambda one: one.version.created_at)
+        goals = tuple(_goal(task, one, due_at, tries) for one in baselines)
+        return Mark(task, member, due_at, due_at > task.due_at, goals, by_hand.get(keys[0]))
 
     return [CourseMarks(one, tuple(mark(one, task, baselines) for task, baselines in tasks)) for one in members]
 

@@ -98,17 +98,19 @@ def assignment_delete(*, assignment: Assignment) -> None:
 
 
 def extend(*, assignment: Assignment, members: Iterable[Member], due_at: datetime) -> int:
-    """Give people a later deadline in place of the one that they have; return how many. Raises Refused.
+    """Give people, and their teams, a later deadline in place of the one that they have; return how many people.
 
-    A time up to the deadline of all ends extensions.
+    A time up to the deadline of all ends extensions. Raises Refused.
     """
     people = list(members)
     if not people:
         raise Refused("Choose at least one person.")
-    rows = [Extension(assignment=assignment, member=one, due_at=due_at) for one in people]
+    teams = Member.objects.filter(user__as_team__in=[one.team_id for one in people if one.team_id])
+    extended = {one.pk: one for one in (*people, *teams)}.values()
+    rows = [Extension(assignment=assignment, member=one, due_at=due_at) for one in extended]
     with transaction.atomic():
         if due_at <= assignment.due_at:
-            assignment.extensions.filter(member__in=people).delete()
+            assignment.extensions.filter(member__in=extended).delete()
         else:
             Extension.objects.bulk_create(
                 rows, update_conflicts=True, update_fields=["due_at"], unique_fields=["assignment", "member"]

@@ -26,9 +26,12 @@ from core.models import (
     Assignment,
     Challenge,
     ChallengeKind,
+    Course,
     Duel,
     Environment,
     JobState,
+    Member,
+    Role,
     Submission,
     SubmissionForm,
 )
@@ -78,7 +81,8 @@ def assignment_advance(*, assignment_id: int, now: datetime) -> int:
             return 0
         agents = [one.agent for one in assignment.baselines.select_related("agent") if one.agent is not None]
         rivals = {agent.pk: version for agent in agents if (version := active_version(agent)) is not None}
-        waiting = [mark for mark in assignment_marks(assignment) if not mark.is_full and not _is_playing(mark)]
+        marks = assignment_marks(assignment, people=_players(assignment.course))
+        waiting = [mark for mark in marks if not mark.is_full and not _is_playing(mark)]
         versions = _versions(assignment.environment, [mark.member.user_id for mark in waiting])
         begun = (mark for mark in waiting if _begin(mark, versions[mark.member.user_id], rivals))
         return sum(1 for _ in islice(begun, MOST))
@@ -88,6 +92,11 @@ def _open_assignments(now: datetime, environment: Environment | None) -> QuerySe
     last = now - WATCHED
     rows = Assignment.objects.filter(Q(due_at__gte=last) | Q(extensions__due_at__gte=last), opens_at__lte=now)
     return (rows if environment is None else rows.filter(environment=environment)).order_by("pk").distinct()
+
+
+def _players(course: Course) -> QuerySet[Member]:
+    """Return the students of a course, and its teams."""
+    return course.members.filter(role=Role.STUDENT).select_related("user", "team__account")
 
 
 def _is_playing(mark: Mark) -> bool:

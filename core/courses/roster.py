@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count, F, OuterRef, Q, Subquery
 
+from core.courses.teams import owners
 from core.jobs.phase_selectors import SubmissionStatus, status_of, submissions_with_phases
 from core.models import (
     Course,
@@ -107,11 +108,6 @@ def roster_get(course: Course, *, now: datetime) -> Roster:
     ]
     size = 0 if last is None else last.participants.filter(withdrawn_at=None).count()
     return Roster(rows, coming, last, size)
-
-
-def owners(member: Member) -> list[int]:
-    """Return the keys of the accounts whose agents count for a member: their own, and that of their team."""
-    return [member.user_id, *([member.team.account_id] if member.team else [])]
 
 
 def _place(member: Member) -> tuple[str, bool, str]:

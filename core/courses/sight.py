@@ -38,6 +38,7 @@ from core.models import (
     Submission,
     Task,
     TaskSet,
+    Team,
     Tournament,
     TournamentSchedule,
     User,
@@ -107,11 +108,13 @@ def courses_unlisted(viewer: Viewer) -> QuerySet[Course]:
 
 
 def challenges_of_others(viewer: Viewer) -> QuerySet[Challenge]:
-    """Return the challenges of assignments that a person may not see: a student sees their own, until they leave."""
+    """Return the challenges of assignments that a person may not see: a student sees their own and
+    their team's, until they leave."""
     rows = Challenge.objects.filter(assignment__isnull=False).order_by()
     if may(viewer, "core.view_course"):
         return rows.none()
-    own = Q(user=viewer.pk, assignment__course__in=list(roles_of(viewer)))
+    teams = Team.objects.filter(people__user=viewer.pk).order_by().values("account")
+    own = (Q(user=viewer.pk) | Q(user__in=teams)) & Q(assignment__course__in=list(roles_of(viewer)))
     return rows.exclude(own | Q(assignment__course__in=courses_with(viewer, MARKS)))
 
 

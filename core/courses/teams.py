@@ -118,6 +118,11 @@ def members_of_teams(teams: Iterable[Team]) -> QuerySet[Member]:
     return Member.objects.filter(team__in=teams).select_related("user").order_by("-leads", "user__username")
 
 
+def owners(member: Member) -> list[int]:
+    """Return the keys of the accounts whose agents count for a member: their own, and that of their team."""
+    return [member.user_id, *([member.team.account_id] if member.team else [])]
+
+
 def team_parts(account: User, viewer: User | AnonymousUser) -> dict[str, Any]:
     """Return what pages show of a team beside its agents. people: for those who share the course; own_team: for its own
     people."""

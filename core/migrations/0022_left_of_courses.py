@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0020_environment_trials'),
+        ('core', '0021_teams'),
     ]
 
     operations = [

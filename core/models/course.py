@@ -95,6 +95,11 @@ class Member(models.Model):
     def __str__(self) -> str:
         return f"{self.user} in {self.course}"
 
+    @property
+    def team_name(self) -> str:
+        """The name of the team, or else the one that the account carries."""
+        return str(self.team) if self.team else self.user.team
+
 
 class Announcement(models.Model):
     """A text to the members of a course, or to the participants of one of its tournaments."""

@@ -55,7 +55,7 @@ class MarkAnswer(serializers.Serializer[Any]):
 class LineAnswer(serializers.Serializer[Any]):
     user = serializers.CharField(source="line.member.user.username")
     name = serializers.CharField(help_text="Their own name, for teachers and tutors; else empty.")
-    team = serializers.CharField(source="line.member.user.team")
+    team = serializers.CharField(source="line.member.team_name")
     percent = serializers.FloatField(allow_null=True, help_text="Weighted, over what has opened; null before.")
     assignments = MarkAnswer(many=True, source="line.marks")
 

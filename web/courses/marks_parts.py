@@ -29,7 +29,7 @@ def marks_file(course: Course, *, now: datetime, sees_names: bool) -> HttpRespon
         user, percent = line.member.user, line.percent(now)
         cells = [float(mark.marks) for mark in line.marks]
         by_hand = [f"{one.assignment}: {one.by_hand.reason}" for one in line.marks if one.by_hand is not None]
-        values = [user.username, *([user.name] if sees_names else ()), user.team, *cells]
+        values = [user.username, *([user.name] if sees_names else ()), line.member.team_name, *cells]
         values += ["" if percent is None else float(percent), "; ".join(by_hand)]
         records.append(dict(zip(header, values, strict=True)))
     return exported("csv", f"{course.slug}-marks", records, header=header)

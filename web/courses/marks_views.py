@@ -46,9 +46,10 @@ def marks(request: HttpRequest, course: str) -> HttpResponse:
 
 def _found(people: QuerySet[Member], query: str, sees_names: bool) -> QuerySet[Member]:
     """Return the people whose user name, team or, for staff who see it, own name has these words."""
-    names = ("username", "team", "first_name", "last_name") if sees_names else ("username", "team")
+    names = ["user__username", "user__team", "team__account__username"]
+    names += ["user__first_name", "user__last_name"] if sees_names else []
     for word in query.split():
-        people = people.filter(Q(*((f"user__{name}__icontains", word) for name in names), _connector=Q.OR))
+        people = people.filter(Q(*((f"{name}__icontains", word) for name in names), _connector=Q.OR))
     return people
 
 
