@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -10,15 +11,16 @@ from django.utils import timezone
 
 from core.consistent import one_moment
 from core.courses.teams import team_parts
+from core.courses.tutoring import SOURCES
 from core.duels.challenge_selectors import active_version
 from core.models import Agent, User
 from core.people.audit_log import sender_of
-from core.people.rights import may, roles_of
+from core.people.rights import courses_with, may, roles_of
 from core.submissions.last_duels import LastDuel, last_duels
 from core.submissions.progress import OWNED, Progress, agent_progress
 from core.submissions.tries import agents_visible
 from core.tournaments.results import Viewer
-from core.watching.shown import agent_shown
+from core.watching.shown import STILL_SECONDS, agent_shown, now_shown
 from web.site.context_processors import unread_shown
 from web.site.fragments import render_page
 from web.site.kept import for_one_reader
@@ -28,6 +30,9 @@ from web.submissions.parts import agent_parts, upload_quotas
 from web.submissions.standing_part import Place, place_of
 
 FRAGMENTS = {"agent": "web/submissions/agent_body.html"}
+
+State = tuple[Place, list[LastDuel], Progress]
+"""What the page of an agent shows first, and how far all is."""
 
 
 def agent_page(
@@ -43,30 +48,39 @@ def agent_page(
     # The stamp changes with the time, too, and no part of the page does within it.
     now = timezone.now()
     with one_moment():
-        place, last, progress = _state(row, viewer, now)
-        if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == progress.stamp:
+        state = None if _is_as_strangers_see_it(request, row, viewer) else _state(row, viewer, now)
+        seen = request.headers.get("X-Seen") if request.headers.get("HX-Target") in FRAGMENTS else None
+        if state is not None and seen == state[-1].stamp:
             return HttpResponse(status=204)
 
         def make() -> HttpResponse:
+            place, last, progress = state or _state(row, viewer, now)
             context = agent_parts(row, viewer, request.GET, place, last) | team_parts(row.owner, sender_of(request))
             context |= {"progress": progress, "form": form}
             if context["takes_versions"]:
                 context["quotas"] = upload_quotas(row.owner, row.environment, form)
             return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
 
-        return for_one_reader(request, lambda: [*_facts(row, viewer, progress), unread_shown(request)], make)
+        return for_one_reader(request, lambda: [*_facts(row, viewer, state), unread_shown(request)], make)
 
 
-def _facts(row: Agent, viewer: Viewer, progress: Progress) -> list[object]:
-    """Return what the page of an agent depends on for a person who is logged in."""
+def _is_as_strangers_see_it(request: HttpRequest, row: Agent, viewer: Viewer) -> bool:
+    """Return whether a whole page shows no more of an agent than strangers see: then their version of it is enough."""
+    is_whole = request.method == "GET" and "HX-Target" not in request.headers
+    return is_whole and row.owner_id != viewer.pk and not may(viewer) and not courses_with(viewer, SOURCES)
+
+
+def _facts(row: Agent, viewer: Viewer, state: State | None) -> list[object]:
+    """Return what the page of an agent depends on for a person who is logged in. state: None as strangers see it."""
     assert isinstance(viewer, User)
+    shown = agent_shown(row.environment.slug, row.name) or now_shown()
     return [
-        *[progress.stamp, agent_shown(row.environment.slug, row.name), OWNED(viewer.pk, row.environment_id)],
-        *[roles_of(viewer), may(viewer, "core.view_submission")],
+        state[-1].stamp if state else shown.seconds == STILL_SECONDS or int(time.time()),
+        *[shown.version, OWNED(viewer.pk, row.environment_id), roles_of(viewer), may(viewer, "core.view_submission")],
     ]
 
 
-def _state(row: Agent, viewer: Viewer, now: datetime) -> tuple[Place, list[LastDuel], Progress]:
+def _state(row: Agent, viewer: Viewer, now: datetime) -> State:
     """Return what the page shows first, and how far all is."""
     is_scored = row.environment.is_scored
     place = place_of(row, None if is_scored else active_version(row))
