@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import datetime
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -32,7 +31,7 @@ from web.submissions.standing_part import Place, place_of
 FRAGMENTS = {"agent": "web/submissions/agent_body.html"}
 
 State = tuple[Place, list[LastDuel], Progress]
-"""What the page of an agent shows first, and how far all is."""
+"""The parts that a page of an agent shows first, and how far all is."""
 
 
 def agent_page(
@@ -45,16 +44,14 @@ def agent_page(
     viewer = viewer_of(request)
     if row.owner_id != viewer.pk and not agents_visible(Agent.objects.filter(pk=row.pk), viewer).exists():
         raise Http404("There is no such agent in this environment.")
-    # The stamp changes with the time, too, and no part of the page does within it.
-    now = timezone.now()
     with one_moment():
-        state = None if _is_as_strangers_see_it(request, row, viewer) else _state(row, viewer, now)
+        state = None if _is_as_strangers_see_it(request, row, viewer) else _state(row, viewer)
         seen = request.headers.get("X-Seen") if request.headers.get("HX-Target") in FRAGMENTS else None
         if state is not None and seen == state[-1].stamp:
             return HttpResponse(status=204)
 
         def make() -> HttpResponse:
-            place, last, progress = state or _state(row, viewer, now)
+            place, last, progress = state or _state(row, viewer)
             context = agent_parts(row, viewer, request.GET, place, last) | team_parts(row.owner, sender_of(request))
             context |= {"progress": progress, "form": form}
             if context["takes_versions"]:
@@ -80,10 +77,10 @@ def _facts(row: Agent, viewer: Viewer, state: State | None) -> list[object]:
     ]
 
 
-def _state(row: Agent, viewer: Viewer, now: datetime) -> State:
-    """Return what the page shows first, and how far all is."""
+def _state(row: Agent, viewer: Viewer) -> State:
+    """Return what the page shows first, and how far all is now."""
     is_scored = row.environment.is_scored
     place = place_of(row, None if is_scored else active_version(row))
     last = [] if is_scored else last_duels(row, viewer)
     rating = place.rating.value if place.rating is not None else None
-    return place, last, agent_progress(row, place.playing, place.rank, last, now=now, rating=rating)
+    return place, last, agent_progress(row, place.playing, place.rank, last, now=timezone.now(), rating=rating)
