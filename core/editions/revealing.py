@@ -6,13 +6,18 @@ from dataclasses import replace
 
 from django.db import transaction
 
-from arena_kit.ranking.formats import FORMATS
+from arena_kit.ranking.formats import FORMATS, Outline
+from core.cache.answers import cached
 from core.editions.progress import format_of, history_of, plan_of
 from core.errors import Refused
 from core.models import Audience, Tournament, TournamentState
-from core.tournaments.brackets import Drawn, bracket_get
+from core.tournaments.brackets import Drawn, bracket_get, plan_version
 from core.tournaments.planning import results_release
 from core.tournaments.rounds import last_round, tournament_lock
+
+KEPT_SECONDS = 60.0
+"""How long a tournament after a round is kept while its plan stays."""
+_After = tuple[Outline, tuple[int, ...]]
 
 
 def can_reveal(tournament: Tournament, to: str) -> bool:
@@ -72,19 +77,35 @@ def standing_get(tournament: Tournament, rounds: int | None) -> Drawn | None:
 
 def _drawn_after(tournament: Tournament, number: int) -> Drawn | None:
     """A tournament as it stood after a round: nothing in it follows from what was played or who left later."""
-    whole = bracket_get(tournament)
+    version = plan_version(tournament)
+    if version is None:
+        return None
+    # Screens and pages ask every few seconds, and planning a large tournament takes seconds.
+    outline, left = cached(
+        f"standing:{tournament.pk}:{number}",
+        _After,
+        lambda: _planned_after(tournament, number),
+        version=str(version),
+        seconds=KEPT_SECONDS,
+    )
+    whole = bracket_get(tournament, outline)
     if whole is None:
         return None
-    history = history_of(tournament)
-    left = {who: after for who, after in history.left.items() if after <= number}
-    duels = tuple(duel for duel in history.duels if duel.round <= number)
     for who, participant in whole.participants.items():
         if who not in left:
             participant.withdrawn_at, participant.disqualified_because = None, ""
     return replace(
         whole,
-        outline=format_of(tournament).plan(replace(history, duels=duels, left=left)),
         round=None,
         open_duels={},
         struck=tuple(one for one in whole.struck if one.round <= number),
     )
+
+
+def _planned_after(tournament: Tournament, number: int) -> _After:
+    """Return how a tournament stood after a round, and who had left by then."""
+    history = history_of(tournament)
+    left = {who: after for who, after in history.left.items() if after <= number}
+    duels = tuple(duel for duel in history.duels if duel.round <= number)
+    plan = format_of(tournament).plan(replace(history, duels=duels, left=left))
+    return Outline(plan.stages, plan.table, plan.notes), tuple(left)

@@ -103,6 +103,11 @@ class User(AbstractUser, QuotaNumbers):
         return self.email.endswith(OF_TEAM)
 
     @property
+    def mailbox(self) -> str:
+        """Its e-mail; empty without one."""
+        return self.email if self.has_mailbox else ""
+
+    @property
     def is_deleted(self) -> bool:
         """Return whether its owner has deleted the account, which nothing opens again."""
         return self.email == f"{self.username}{NOWHERE}" and not self.is_system

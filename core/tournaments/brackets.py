@@ -110,19 +110,27 @@ class Drawn:
         return next((self.open_duels[key] for key in meeting.duel_keys if key in self.open_duels), None)
 
 
-def bracket_get(tournament: Tournament) -> Drawn | None:
-    """The stages and tables of a tournament; None before its first round is planned. Eight queries at most."""
+def bracket_get(tournament: Tournament, outline: Outline | None = None) -> Drawn | None:
+    """The stages and tables of a tournament; None before its first round is planned. Eight queries at most.
+
+    outline: in place of that of its plan.
+    """
     plan = Plan.objects.filter(tournament=tournament).select_related("tournament").first()
     if plan is None:
         return None
     rows = tournament.participants.select_related("submission__agent__owner", "submission__rating").only(*_SHOWN)
     return Drawn(
-        outline=plan_outline(plan),
+        outline=plan_outline(plan) if outline is None else outline,
         round=plan.round,
         participants={row.submission_id: row for row in rows},
         open_duels=_open_duels(tournament) if tournament.state == TournamentState.RUNNING else {},
         struck=_struck(tournament),
     )
+
+
+def plan_version(tournament: Tournament) -> int | None:
+    """Return the version of a tournament's plan, which every result and everyone who leaves changes; None without."""
+    return Plan.objects.filter(tournament=tournament).values_list("version", flat=True).first()
 
 
 def standing_stamp(tournament: Tournament, rounds: int | None = None) -> str:
@@ -133,9 +141,8 @@ def standing_stamp(tournament: Tournament, rounds: int | None = None) -> str:
     if rounds is not None:
         return f"{tournament.state} {tournament.results} {rounds}"
     duels = [(duel.id, duel.is_running, duel.matches_done) for duel in _open_duels(tournament).values()]
-    version = Plan.objects.filter(tournament=tournament).values_list("version", flat=True).first()
     is_halted = tournament.paused_at is not None or not tournament.environment.is_active
-    drawn = [tournament.state, tournament.results, is_halted, version, duels]
+    drawn = [tournament.state, tournament.results, is_halted, plan_version(tournament), duels]
     return sha256(json.dumps(drawn).encode()).hexdigest()[:16]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from django import forms
+from django.forms.models import ModelChoiceIterator
 
 from core.assignments.services import MOST_WEEKS, Wanted, baselines_for, environments_for
 from core.models import Agent, Assignment, Course, MarkByHand
-from web.organise.forms import Part, TimeInput, ZonedForm
+from web.organise.forms import Part, TimeInput, ZonedForm, time_check
 
 MOST_BASELINES = 3
 BASELINES = tuple(
@@ -22,8 +26,19 @@ PARTS: tuple[Part, ...] = (
 )
 
 
+class ByEnvironment(ModelChoiceIterator):  # type: ignore[type-arg]  # not generic at run time
+    """Agents in groups by their environment; a script offers those of the environment that is chosen."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield "", self.field.empty_label
+        for environment, agents in groupby(self.queryset, attrgetter("environment.name")):
+            yield environment, [self.choice(one) for one in agents]
+
+
 class AgentField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic at run time
-    """An agent with its environment."""
+    """An agent with its environment, which the closed list shows too."""
+
+    iterator = ByEnvironment
 
     def label_from_instance(self, obj: Agent) -> str:
         """Return the words of a choice."""
@@ -102,7 +117,7 @@ class ExtendForm(forms.Form):
     """A later deadline in an assignment, in the zone of its course."""
 
     assignment = forms.ModelChoiceField(Assignment.objects.none(), empty_label=None)
-    due_at = forms.DateTimeField(label="Until", widget=TimeInput())
+    due_at = forms.DateTimeField(label="Until", widget=TimeInput(), validators=[time_check])
 
     def __init__(self, *args: Any, course: Course, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

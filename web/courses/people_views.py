@@ -122,7 +122,7 @@ def code(request: HttpRequest, course: str, member_id: int) -> HttpResponse:
     user = found.user
     if not has_code(user) or user.memberships.exclude(pk=found.pk).exists():
         raise PermissionDenied("Only organisers of the site make codes for people with an e-mail or another course.")
-    return code_page(request, user, reverse("web:course_people", args=[row.slug]))
+    return code_page(request, user, reverse("web:course_people", args=[row.slug]), row)
 
 
 @require_POST

@@ -31,7 +31,7 @@ def class_page(request: HttpRequest, course: Course | None = None) -> HttpRespon
     after = reverse("web:course_people", args=[course.slug]) if course else reverse("web:organise_people")
     if rows and "create" in request.POST and (made := _created(request, form, rows, course)) is not None:
         without = [user for user in made if not user.has_mailbox]
-        return codes_page(request, without, after) if without else redirect(after)
+        return codes_page(request, without, after, course) if without else redirect(after)
     context: dict[str, Any] = {
         "tab": "organise_people",
         "form": form,
@@ -50,7 +50,7 @@ def class_page(request: HttpRequest, course: Course | None = None) -> HttpRespon
     return render(request, "web/organise/class.html", context, status=422 if form.errors else 200)
 
 
-def codes_page(request: HttpRequest, people: Iterable[User], after: str) -> HttpResponse:
+def codes_page(request: HttpRequest, people: Iterable[User], after: str, course: Course | None = None) -> HttpResponse:
     """Show the codes of people without an e-mail, once and to be printed. after: the page that leads on."""
     now = timezone.now()
     context = {
@@ -59,16 +59,17 @@ def codes_page(request: HttpRequest, people: Iterable[User], after: str) -> Http
         "address": request.build_absolute_uri(reverse("first_login")),
         "weeks": LIFE_WEEKS - 1,
         "after": after,
+        "course": course,
     }
     return render(request, "web/organise/codes.html", context)
 
 
-def code_page(request: HttpRequest, person: User, after: str) -> HttpResponse:
+def code_page(request: HttpRequest, person: User, after: str, course: Course | None = None) -> HttpResponse:
     """Show a new code of a person without an e-mail; their password ends."""
     with transaction.atomic():
         code_renew(user=person, now=timezone.now())
         record(request, "new_code", person)
-    return codes_page(request, [person], after)
+    return codes_page(request, [person], after, course)
 
 
 def _read(form: ClassForm, course: Course | None) -> list[ClassRow]:

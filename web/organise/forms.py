@@ -25,6 +25,8 @@ else:
 QUOTA_LABELS = {f"quota_{name.value}": str(name.label).capitalize() for name in QuotaName}
 """The labels of the columns of quotas."""
 Part = tuple[str, Sequence[str]]
+LAST_YEAR = 9990
+"""The last year of times in forms: those of Python end with 9999."""
 
 
 class TimeInput(forms.DateTimeInput):
@@ -125,6 +127,15 @@ class ZonedForm(PartedForm):
         if not self.instance.pk and not self.is_bound:
             field.widget.attrs["data-new"] = ""
 
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        for name, value in list(data.items()):
+            try:
+                time_check(value)
+            except forms.ValidationError as error:
+                self.add_error(name, error)
+        return data
+
     def add_error(self, field: str | None, error: Any) -> None:
         """Add an error; one about a time that a change of the clocks skips or repeats gets a sentence of its own.
 
@@ -137,6 +148,12 @@ class ZonedForm(PartedForm):
                 return
             error = f"In {timezone.get_current_timezone()} clocks change then: choose a time before or after."
         super().add_error(field, error)
+
+
+def time_check(value: object) -> None:
+    """Raise ValidationError for a time so late that a term after it, or another zone, would leave the calendar."""
+    if isinstance(value, datetime) and value.year > LAST_YEAR:
+        raise forms.ValidationError(f"Choose a time before the end of {LAST_YEAR}.")
 
 
 def zoned(request: HttpRequest, row: object = None) -> timezone.override:

@@ -6,6 +6,8 @@ from typing import Any
 
 from allauth.account import app_settings
 from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.login import perform_password_login
+from allauth.account.models import Login
 from allauth.account.utils import user_pk_to_url_str
 from allauth.account.views import (
     PasswordChangeView,
@@ -21,6 +23,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
@@ -92,7 +95,7 @@ class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
         return {"lead": f"This logs you out everywhere.{revoked}", **context}
 
     def form_valid(self, form: forms.Form) -> HttpResponse:
-        user = self.reset_user
+        user, by_code = self.reset_user, not self.reset_user.has_mailbox
         tokens = ApiToken.objects.filter(owner=user)
         before = tokens.count()
         # A person who reads the account's e-mail has not guessed, so earlier wrong passwords no longer count.
@@ -113,7 +116,9 @@ class PasswordResetConfirm(AsksForTokens, PasswordResetFromKeyView):
                 messages.info(
                     self.request, f"Your API tokens ({revoked}) are revoked. Create new ones on your profile."
                 )
-            return response
+            # A code on paper was typed in by the person: they need not show twice who they are.
+            login = Login(user=user, redirect_url=reverse("web:home"))
+            return perform_password_login(self.request, {"username": user.username}, login) if by_code else response
         except Refused as refused:
             form.add_error(None, str(refused))
             return self.form_invalid(form)

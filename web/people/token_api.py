@@ -132,7 +132,7 @@ class TokenShown(Acting):
 
 class MeAnswer(serializers.Serializer[Any]):
     username = serializers.CharField()
-    email = serializers.CharField()
+    email = serializers.CharField(source="mailbox", help_text="Empty for accounts without an e-mail.")
     team = serializers.CharField()
     github = serializers.CharField()
     is_staff = serializers.BooleanField()

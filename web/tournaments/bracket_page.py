@@ -20,6 +20,7 @@ from core.tournaments.calendar import (
 )
 from core.tournaments.results import rounds_visible
 from core.tournaments.selectors import tournament_progress
+from core.tournaments.voiding import VOIDABLE
 from web.site.fragments import render_page
 from web.site.requests import page_number
 from web.tournaments.bracket_parts import (
@@ -81,7 +82,12 @@ def _state(tournament: Tournament, rounds: int | None) -> dict[str, Any]:
 
 def _rights(request: HttpRequest, tournament: Tournament) -> dict[str, bool]:
     course = tournament.course_id
-    return {"may_change": may(request.user, "core.change_tournament", course), "may_act": acts_on(request.user, course)}
+    can_strike = not tournament.is_automatic and tournament.state in VOIDABLE
+    return {
+        "may_change": may(request.user, "core.change_tournament", course),
+        "may_act": acts_on(request.user, course),
+        "may_disqualify": can_strike and may(request.user, "core.change_participant", course),
+    }
 
 
 def _rules(tournament: Tournament) -> dict[str, Any]:

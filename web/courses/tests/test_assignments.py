@@ -122,7 +122,9 @@ def test_a_term_is_one_form_with_at_most_25_fields(
     address = reverse("web:assignment_add", args=["robots"])
     form = teacher.get(address).context["form"]
     assert len([field for field in form if not field.is_hidden]) <= 25
-    assert [str(agent) for agent in form.fields["agent_1"].queryset] == ["easy"]
+    groups = [(str(name), [words for _, words in agents]) for name, agents in list(form.fields["agent_1"].choices)[1:]]
+    name = easy.agent.environment.name
+    assert groups == [(name, [f"easy, {name} (alice)"])]
     assert visit(cast.bob).get(address).status_code == 403
     assert teacher.post(address, sent(easy, weeks=12)).status_code == 302
     rows = list(course.assignments.order_by("due_at"))
@@ -132,6 +134,8 @@ def test_a_term_is_one_form_with_at_most_25_fields(
     assert {(one.percent, one.marks) for row in rows for one in row.baselines.all()} == {(60, 10)}
     assert AuditEntry.objects.filter(action="add", model="core.assignment").count() == 12
     assert "12 assignments are added." in teacher.get("/courses/robots/").text
+    late = teacher.post(address, sent(easy, weeks=12, opens_at="9999-11-01T18:00", due_at="9999-12-31T18:00"))
+    assert (late.status_code, "before the end of 9990" in late.text) == (422, True)
     wrong = teacher.post(address, sent(easy, due_at="2027-03-01T18:00", agent_2=easy.agent_id))
     assert wrong.status_code == 422
     assert "The deadline is before it opens" in wrong.text
@@ -315,7 +319,12 @@ def test_an_extension_is_given_to_chosen_people_on_the_roster(
     assert "1 person has until 5 Dec 2099, 18:00 Europe/Berlin" in teacher.post(address, form, follow=True).text
     assert "5 Dec 2099, 18:00 Europe/Berlin" in teacher.get(roster).text
     assert AuditEntry.objects.get(action="extend").note == "Until 5 Dec 2099, 18:00 Europe/Berlin: bob."
-    wrongs: list[dict[str, object]] = [{"member": []}, {"due_at": "soon"}, {"assignment": 0}]
+    wrongs: list[dict[str, object]] = [
+        {"member": []},
+        {"due_at": "soon"},
+        {"due_at": "9999-12-31T23:59"},
+        {"assignment": 0},
+    ]
     for wrong in wrongs:
         assert "No deadline was changed." in teacher.post(address, form | wrong, follow=True).text
     elsewhere = member(Course.objects.create(slug="fish", name="Fish"), "finn")

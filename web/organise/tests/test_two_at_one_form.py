@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from core.models import Environment, Tournament
+from core.models import Environment, Seeding, Tournament
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -51,6 +52,31 @@ def test_the_second_save_is_refused_once_with_both_versions_shown(
     assert other.post(address, {**late, "seen": form.seen}).status_code == 302
     row.refresh_from_db()
     assert (row.name, row.max_participants, row.starts_at) == ("Renamed", None, None)
+
+
+def test_seeds_by_hand_of_another_organiser_are_not_overwritten(
+    environment: Environment, cast: Cast, visit: As
+) -> None:
+    row = factories.planned(environment, seeded_by=Seeding.BY_HAND)
+    for owner, name in ((cast.alice, "ada"), (cast.bob, "bob")):
+        row.registrations.create(agent=factories.ready(factories.agent(owner, environment, name)).agent)
+    address = reverse("web:organise_replan", args=[row.pk])
+    olga = visit(cast.olga)
+    form = olga.get(address).context["form"]
+    same = {field.html_name: field.value() for field in form if not isinstance(field.value(), list | bool | None)}
+    sent = {**same, "seen": form.seen, "save": "1", "seeded_by": Seeding.BY_HAND, "starts_at": "", "freezes_at": ""}
+    sent |= {"registration_opens_at": "2030-05-01T18:00", "registration_closes_at": ""}
+    assert olga.post(address, {**sent, "seeds": "bob\r\nada"}).status_code == 302
+    sent |= {"seen": json.dumps({**json.loads(form.seen), **_now(olga, address)})}
+    answer = olga.post(address, {**sent, "seeds": "ada\r\nbob"})
+    assert (answer.status_code, answer.context["form"].errors["seeds"]) == (422, ["Meanwhile changed to: bob\nada."])
+
+
+def _now(client: Client, address: str) -> dict[str, str]:
+    """The digests of today, but that of the seeds."""
+    found: dict[str, str] = json.loads(client.get(address).context["form"].seen)
+    found.pop("seeds")
+    return found
 
 
 def test_changes_that_agree_are_saved(environment: Environment, cast: Cast, visit: As) -> None:

@@ -32,7 +32,10 @@ def choose(client: Client, username: str, code: str) -> None:
     """Choose a password by a code."""
     answer = client.post(FIRST, {"username": username, "code": code}, follow=True)
     address = answer.redirect_chain[-1][0]
-    assert client.post(address, {"new_password1": PASSWORD, "new_password2": PASSWORD}).status_code == 302
+    assert client.post(address, {"new_password1": PASSWORD, "new_password2": PASSWORD})["Location"] == "/"
+    # They are logged in, and no address of the arena's own making is theirs.
+    me = client.get("/api/v1/me/").json()
+    assert (me["username"], me["email"]) == (username.lower(), "")
 
 
 def test_a_class_without_e_mails_gets_codes_and_logs_in_by_user_name(cast: Cast, visit: As, client: Client) -> None:

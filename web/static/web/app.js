@@ -200,6 +200,12 @@ function offerFiles(root) {
 }
 offerFiles(document);
 
+// Printing ---------------------------------------------------------------------
+document.querySelectorAll("[data-print]").forEach((button) => {
+  button.hidden = false;
+  button.addEventListener("click", () => window.print());
+});
+
 // Copying ----------------------------------------------------------------------
 function showCopyButtons(root) {
   if (navigator.clipboard) root.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = false; });

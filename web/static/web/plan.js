@@ -10,3 +10,15 @@ if (zone?.value === "UTC" && [...zone.options].some((option) => option.value ===
     field.value = new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
   }
 }
+// Baselines are offered of the environment that is chosen.
+const environment = document.querySelector("select[name=environment]");
+const groups = document.querySelectorAll("select[name^=agent_] optgroup");
+const fit = () => groups.forEach((group) => {
+  group.hidden = group.disabled = group.label !== environment.selectedOptions[0]?.text;
+  const list = group.parentElement;
+  if (group.disabled && group.contains(list.selectedOptions[0])) list.value = "";
+});
+if (groups.length) {
+  environment.addEventListener("change", fit);
+  fit();
+}

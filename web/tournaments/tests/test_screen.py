@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from core.editions.progress import tournament_begin, tournament_step
+from arena_kit.ranking.formats import History
+from core.editions.progress import history_of, tournament_begin, tournament_step
 from core.editions.revealing import round_reveal
 from core.editions.screen import screen_get
 from core.models import Audience, Duel, Environment, JobState, Tournament, TournamentState
@@ -58,6 +59,30 @@ def test_an_organisers_screen_shows_no_more_than_that_of_a_stranger(cup: Tournam
     cup.refresh_from_db()
     round_reveal(tournament=cup, to=Audience.PARTICIPANTS)
     assert visit(cast.alice).get(address(cup)).content.decode() == pages[0]
+
+
+def test_a_round_that_was_revealed_is_planned_once_until_the_plan_changes(
+    cup: Tournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Tournament.objects.update(results=Audience.HIDDEN)
+    cup.refresh_from_db()
+    round_reveal(tournament=cup, to=Audience.PUBLIC)
+    planned: list[int] = []
+
+    def history(tournament: Tournament) -> History:
+        planned.append(tournament.pk)
+        return history_of(tournament)
+
+    monkeypatch.setattr("core.editions.revealing.history_of", history)
+    pages = [Client().get(address(cup)).content for _ in range(3)]
+    assert (len(set(pages)), len(planned)) == (1, 1)
+    # The page of the tournament shows the same round.
+    assert b"seed-1" in Client().get(address(cup).removesuffix("screen/")).content
+    assert len(planned) == 1
+    # A new plan is looked at once, and shows no more of what came later.
+    play_round(cup)
+    assert [Client().get(address(cup)).content for _ in range(2)] == pages[:2]
+    assert len(planned) == 2
 
 
 def test_a_scene_that_has_not_changed_is_not_sent_again(cup: Tournament) -> None:
