@@ -23,10 +23,13 @@ from typing import Any
 from arena_kit.content import LIBRARY, content_folder
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.zips import zip_bytes
 
 FOLDER = content_folder("example_players")
 ENTRY_POINT = "player.py"
+OWN_PLAYERS = "players"
+OWN_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}", re.IGNORECASE)
 LEFT_OUT = frozenset({"__pycache__"})
 NAME_CHARACTERS = 100
 """At most this many characters of an environment's name go into the name of a folder."""
@@ -97,6 +100,21 @@ def names(environment: str | None = None) -> tuple[str, ...]:
     what, _ = _made_of(environment)
     takes_arrays = _takes_arrays(environment)
     return tuple(name for name in found if _example(name).fits(what, takes_arrays=takes_arrays))
+
+
+def own_players(spec: EnvironmentSpec) -> dict[str, Path]:
+    """Return the folders of the example players in `players/` of an organiser's folder, by their names."""
+    if not spec.is_outside or spec.gymnasium is not None:
+        return {}
+    found = sorted(path.parent for path in spec.file.parent.glob(f"{OWN_PLAYERS}/*/{ENTRY_POINT}"))
+    return {folder.name: folder for folder in found if OWN_NAME.fullmatch(folder.name)}
+
+
+def own_archive(folder: Path) -> bytes:
+    """Return the zip of an example player of `own_players`."""
+    files = {path.relative_to(folder): path for path in folder.rglob("*") if path.is_file()}
+    shown = {path: file for path, file in files.items() if LEFT_OUT.isdisjoint(path.parts)}
+    return zip_bytes([(path.as_posix(), file.read_bytes()) for path, file in shown.items()])
 
 
 def make_archive(

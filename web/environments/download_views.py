@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -10,7 +12,7 @@ from arena_kit import starter_notebook
 from arena_kit.environment.folder import environment_zip
 from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
 from arena_kit.environment.registry import get_spec
-from arena_kit.examples import make_archive
+from arena_kit.examples import make_archive, own_archive, own_players
 from arena_kit.kits import Kit, kit_zip, kits_for
 from arena_kit.starter_notebook import extras_of
 from core.models import Environment
@@ -61,6 +63,24 @@ def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
     response = HttpResponse(archive, content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
     return response
+
+
+def own_player(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Send an example player that the folder of an organiser brings as a zip, which can be uploaded as it is."""
+    folder = own_players_of(get_object_or_404(Environment, slug=slug)).get(name)
+    if folder is None:
+        raise Http404("There is no such example agent.")
+    response = HttpResponse(own_archive(folder), content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
+    return response
+
+
+def own_players_of(row: Environment) -> dict[str, Path]:
+    """Return the example players of an organiser's folder; none if its rules are no longer installed."""
+    try:
+        return own_players(get_spec(row.slug))
+    except ArenaEnvironmentError:
+        return {}
 
 
 def rules_zip(request: HttpRequest, slug: str) -> HttpResponse:

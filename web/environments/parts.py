@@ -22,7 +22,7 @@ from core.tournaments.results import Viewer
 from core.tournaments.seasons import season_list
 from core.tournaments.tables import own_place_list, table_rows
 from web.environments.contract import contract
-from web.environments.download_views import kits_of
+from web.environments.download_views import kits_of, own_players_of
 from web.ratings.parts import with_ratings
 from web.site.requests import page_number
 from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere
@@ -51,6 +51,7 @@ def writing_parts(viewer: Viewer, row: Environment, form: AgentForm) -> dict[str
         "form": form,
         "quotas": upload_quotas(viewer, row, form) if isinstance(viewer, User) else [],
         "players": names(row.slug),
+        "own_players": own_players_of(row),
         "kits": kits_of(row),
         # Lazy, because visitors are shown a login in place of the form.
         "example": lambda: example_for(viewer, row),

@@ -23,6 +23,7 @@ pages = [
     path("environments/", RedirectView.as_view(url="/#environments"), name="environments"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
     path("environments/<slug:slug>/kits/<slug:name>.zip", downloads.kit, name="starter"),
+    path("environments/<slug:slug>/players/<slug:name>.zip", downloads.own_player, name="own_player"),
     path("environments/<slug:slug>/notebook.ipynb", downloads.notebook, name="notebook"),
     path("environments/<slug:slug>/rules/", tabs.rules, name="environment_rules"),
     path("environments/<slug:slug>/rules.zip", downloads.rules_zip, name="rules"),

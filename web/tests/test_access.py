@@ -139,6 +139,7 @@ GET    /static/environments/{slug}/missing.svg                      404 404 404 
 GET    /static/environment-{slug}/missing.svg                       404 404 404 404
 GET    /environments/{slug}/                                         200 200 200 200
 GET    /environments/{slug}/kits/minimax.zip                         200 200 200 200
+GET    /environments/{slug}/players/minimax.zip                      404 404 404 404
 GET    /environments/{slug}/leaderboard.csv                          200 200 200 200
 GET    /environments/{slug}/notebook.ipynb                          200 200 200 200
 GET    /environments/{slug}/rules.zip                               200 200 200 200

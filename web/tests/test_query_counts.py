@@ -60,7 +60,7 @@ ONE_FILE = {
             "sitting_analysis", "sitting_replay", "go_on_sitting",
             "match", "match_analysis", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
-            "notebook", "schema", "starter", "starter_kit",
+            "notebook", "own_player", "schema", "starter", "starter_kit",
             "submission_archive", "submission_log", "submission_sbom", "submission_source", "validation_frames",
             "validation_match", "validation_replay"),
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +97,31 @@ def test_a_new_game_of_a_course_is_never_public_and_its_limits_follow_if_wished(
         root.post(action, sent_with)
         found = Environment.objects.get(slug="nim")
         assert (found.course, found.matches_per_duel) == (league, matches)
+
+
+def test_example_agents_of_a_folder_are_offered_where_the_game_is_seen(
+    root: Client, visit: As, cast: Cast, tmp_path: Path
+) -> None:
+    league = Course.objects.create(slug="nim-night", name="Nim night", seen_by=SeenBy.MEMBERS)
+    league.members.create(user=cast.alice)
+    folder = nim(tmp_path)
+    for name in ("greedy", "no player"):
+        (folder / "players" / name / "rules").mkdir(parents=True)
+        (folder / "players" / name / "rules" / "ply.py").write_text("PLY = 1\n")
+    (folder / "players" / "greedy" / "player.py").write_text("class Player: ...\n")
+    trial = sent(root, folder)
+    trial_end(trial=applications.running(trial), report=REPORT, log="")
+    root.post(f"/organise/do/environmenttrial/{trial.pk}/put_live/", {"course": league.pk})
+    alice, address = visit(cast.alice), "/environments/nim/players/greedy.zip"
+    page = alice.get("/environments/nim/write/").text
+    assert address in page
+    assert "no%20player" not in page
+    answer = alice.get(address)
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert archive.namelist() == ["player.py", "rules/ply.py"]
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="greedy.zip"'
+    assert alice.get("/environments/nim/players/other.zip").status_code == 404
+    assert visit(cast.bob).get(address).status_code == 404
 
 
 def test_a_refused_zip_is_explained_on_the_form(root: Client) -> None:
