@@ -231,17 +231,13 @@ def worked() -> None:
 
 
 def ada_comes(ada: Hand, code: str, agent: Path) -> None:
-    """With her code on paper she chooses a password, logs in, and uploads from the page of the assignment."""
+    """With her code on paper she chooses a password, which logs her in, and uploads from the page of the assignment."""
     ada.open("/login/first/")
     ada.fill("User name", ADA)
     ada.fill("Code", code)
     ada.click("Go on")
     for box in ada.page.locator("input[type=password]").all():
         box.fill(PASSWORD)
-    ada.page.locator("main button[type=submit]").click()
-    ada.open("/login/")
-    ada.page.locator("[name=username]").fill(ADA)
-    ada.page.locator("[name=password]").fill(PASSWORD)
     ada.page.locator("main button[type=submit]").click()
     expect(ada.page.get_by_role("button", name=f"Menu of {ADA}")).to_be_visible()
     ada.open("/courses/robots/")

@@ -44,6 +44,7 @@ from core.models import (
     Submission,
     User,
 )
+from core.people.services import user_invite
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -139,6 +140,22 @@ def test_a_term_is_one_form_with_at_most_25_fields(
     wrong = teacher.post(address, sent(easy, due_at="2027-03-01T18:00", agent_2=easy.agent_id))
     assert wrong.status_code == 422
     assert "The deadline is before it opens" in wrong.text
+
+
+def test_pages_of_a_course_have_no_tabs_of_the_organisers_desk(course: Course, cast: Cast, visit: As) -> None:
+    Member.objects.create(course=course, user=cast.olga, role=Role.TEACHER)
+    olga, desk = visit(cast.olga), 'aria-label="Organise"'
+    bea = user_invite(email="", username="bea", name="Bea")
+    code = reverse("web:course_code", args=["robots", member_of(course, bea).pk])
+    pages = [olga.get("/courses/robots/people/add/"), olga.get("/organise/tournaments/plan/?course=robots")]
+    for page_of_course in (*pages, olga.post(code)):
+        assert page_of_course.status_code == 200
+        assert desk not in page_of_course.text
+    assert desk in olga.get("/organise/people/class/").text
+
+
+def member_of(course: Course, person: User) -> Member:
+    return Member.objects.create(course=course, user=person)
 
 
 def test_where_agents_play_alone_the_page_shows_the_score(

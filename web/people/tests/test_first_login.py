@@ -43,6 +43,7 @@ def test_a_class_without_e_mails_gets_codes_and_logs_in_by_user_name(cast: Cast,
     assert "You get 2 codes to print" in " ".join(olga.post(CLASS, {"text": LIST}).content.decode().split())
     sheet = olga.post(CLASS, {"text": LIST, "create": "1"}).content.decode()
     assert "it is shown once" in sheet
+    assert "data-print" in sheet
     codes = dict(re.findall(r"<dd>([\w.]+)</dd></div>\s+<div><dt>Code</dt><dd><code>([A-Z2-7-]{14})</code>", sheet))
     assert codes.keys() == {"ann.muller", "bea"}
     assert not Letter.objects.exists()
