@@ -80,7 +80,7 @@ def _drawn_after(tournament: Tournament, number: int) -> Drawn | None:
     version = plan_version(tournament)
     if version is None:
         return None
-    # Screens and pages ask every few seconds, and planning a large tournament takes seconds.
+    # Screens and pages read it every few seconds, and planning a large tournament takes seconds.
     outline, left = cached(
         f"standing:{tournament.pk}:{number}",
         _After,
