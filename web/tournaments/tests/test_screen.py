@@ -138,3 +138,14 @@ def test_planned_tournaments_have_a_countdown_and_editions_no_screen(environment
     assert "Registration closes" in Client().get(address(planned)).content.decode()
     edition = Tournament.objects.create(environment=environment, edition=9)
     assert Client().get(address(edition)).status_code == 404
+
+
+def test_the_table_of_a_cup_names_disqualify_to_people_who_may(cup: Tournament, cast: Cast, visit: As) -> None:
+    row = cup.participants.order_by("pk")[0]
+    question = f"/organise/do/participant/{row.pk}/disqualify/"
+    page = address(cup).removesuffix("screen/")
+    assert question in visit(cast.olga).get(page).text
+    assert {question in visit(one).get(page).text for one in (cast.alice, None)} == {False}
+    # One who has left is out of the table already.
+    cup.participants.filter(pk=row.pk).update(withdrawn_at=timezone.now(), disqualified_because="Copied.")
+    assert question not in visit(cast.olga).get(page).text
