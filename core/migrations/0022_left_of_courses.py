@@ -37,14 +37,6 @@ class Migration(migrations.Migration):
             name='member',
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='extensions', to='core.member'),
         ),
-        migrations.AddConstraint(
-            model_name='extension',
-            constraint=models.UniqueConstraint(fields=('assignment', 'removed'), name='extension_of_removed_unique'),
-        ),
-        migrations.AddConstraint(
-            model_name='extension',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('member', None), ('removed__isnull', False)), models.Q(('member__isnull', False), ('removed', None)), _connector='OR'), name='extension_is_of_one'),
-        ),
         migrations.AddField(
             model_name='markbyhand',
             name='assignment',

@@ -97,14 +97,7 @@ class Extension(models.Model):
 
     class Meta:
         ordering = ["pk"]
-        constraints = [
-            models.UniqueConstraint(fields=["assignment", "member"], name="extension_unique"),
-            models.UniqueConstraint(fields=["assignment", "removed"], name="extension_of_removed_unique"),
-            models.CheckConstraint(
-                condition=Q(member=None, removed__isnull=False) | Q(member__isnull=False, removed=None),
-                name="extension_is_of_one",
-            ),
-        ]
+        constraints = [models.UniqueConstraint(fields=["assignment", "member"], name="extension_unique")]
 
     def __str__(self) -> str:
         return f"{self.member or self.removed} until {self.due_at}"

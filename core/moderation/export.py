@@ -15,7 +15,7 @@ from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.core.cache import cache
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from core.errors import Refused
 from core.models import (
@@ -30,6 +30,8 @@ from core.models import (
     Duel,
     EnvironmentTrial,
     Evaluation,
+    Extension,
+    MarkByHand,
     Notice,
     NoticeChoice,
     Package,
@@ -232,6 +234,14 @@ def account_parts(user: User) -> Parts:
         "courses": (
             user.memberships.all(),
             ("course__slug", "course__name", "role", "team__account__username", "joined_at"),
+        ),
+        "marks_by_hand": (
+            MarkByHand.objects.filter(user=user),
+            ("assignment__course__slug", "assignment__name", "marks", "reason", "set_at"),
+        ),
+        "extensions": (
+            Extension.objects.filter(Q(member__user=user) | Q(removed=user)),
+            ("assignment__course__slug", "assignment__name", "due_at"),
         ),
         "announcements": (
             Announcement.objects.filter(written_by=user),

@@ -119,7 +119,7 @@ def test_of_uploads_at_once_as_many_are_taken_as_the_quota_has_places(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("fails", ["uploads.inspect_apart", "uploads.archive_name", "services.job_enqueue"])
+@pytest.mark.parametrize("fails", ["uploads.inspect_apart", "uploads.upload_stored", "services.job_enqueue"])
 def test_what_fails_on_its_way_takes_no_place_and_leaves_no_file(
     settings: Settings, alice: User, environment: Environment, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
