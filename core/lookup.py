@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
+from weakref import WeakSet
 
 from django.db import connection
 from django.db.models import QuerySet
+
+TYPES = {int: "bigint", str: "text"}
+_numbers = count(1)
 
 
 class Lookup:
     """A query of rows by given values, each of them used in a comparison as it is. Its SQL is written at its first use.
 
     make: returns the query for values; the columns of its rows come as the database has them.
+    by_key: whether one plan fits all values, as few rows have any of them. PostgreSQL, which takes longer to plan such
+    a query than to answer it, then plans it once for each connection that stays.
     """
 
-    def __init__(self, make: Callable[..., QuerySet[Any, Any]]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[..., QuerySet[Any, Any]], *, by_key: bool = False) -> None:
+        self._make, self._by_key = make, by_key
         self._written: tuple[str, list[tuple[int | None, Any]]] | None = None
+        self._name = f"lookup_{next(_numbers)}"
+        self._planned: WeakSet[Any] = WeakSet()
 
     def __call__(self, *values: int | str) -> list[tuple[Any, ...]]:
         """Return the rows for these values."""
+        # No row has such a key, and PostgreSQL takes no such number.
+        if any(isinstance(value, int) and value.bit_length() > 63 for value in values):
+            return []
         if self._written is None:
             # Values that stand in no query by themselves, so that their places can be found in its SQL.
             marks = [-1 - n if isinstance(value, int) else f"\x01{n}" for n, value in enumerate(values)]
@@ -28,5 +40,22 @@ class Lookup:
             self._written = sql, [(marks.index(one) if one in marks else None, one) for one in given]
         sql, places = self._written
         with connection.cursor() as cursor:
-            cursor.execute(sql, [one if place is None else values[place] for place, one in places])
+            # A pooler, which gives a connection to each transaction, is used without connections that stay.
+            if self._by_key and connection.vendor == "postgresql" and connection.settings_dict["CONN_MAX_AGE"] != 0:
+                self._plan(sql, places, values)
+                cursor.execute(f"EXECUTE {self._name}({', '.join(['%s'] * len(values))})", values)
+            else:
+                cursor.execute(sql, [one if place is None else values[place] for place, one in places])
             return list(cursor.fetchall())
+
+    def _plan(self, sql: str, places: list[tuple[int | None, Any]], values: tuple[int | str, ...]) -> None:
+        """Let PostgreSQL prepare the query, unless this connection has it already."""
+        server = connection.connection
+        if server in self._planned:
+            return
+        types = ", ".join(TYPES[type(value)] for value in values)
+        # Constants stay in the text, so that partial indexes are found.
+        text = sql % tuple("%s" if place is None else f"${place + 1}" for place, _ in places)
+        with connection.wrap_database_errors, server.cursor() as cursor:
+            cursor.execute(f"PREPARE {self._name}({types}) AS {text}", [one for place, one in places if place is None])
+        self._planned.add(server)

@@ -1,6 +1,7 @@
 """Which tests a run chooses, and what it says about those that it leaves out. A plug-in of pytest.
 
 - `nightly`: slow and rarely broken; left out unless `--nightly` is given (`make nightly`, and before a release).
+- `long`: takes minutes, so that a process begins with it.
 - `slow`: takes more than a few seconds; left out if `--no-slow` is given (`make test` without PostgreSQL).
 - `both_databases`: can differ by the database; these run on SQLite as well on every push.
 - Tests whose helpers this machine lacks are skipped with a reason, or fail where ARENA_REQUIRE names the helper.
@@ -68,8 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
     """Order tests so that no process is left with a slow one while the others have ended.
 
-    Each process begins with a share of equal length. Modules stay whole, as their tests share worlds, and those that
-    share a browser come first in each share, before the slow ones.
+    Each process begins with a share of equal length. Modules stay whole, as their tests share worlds. The long ones
+    come first in each share, then those that share a browser, then the slow ones.
     """
     if processes == 1:
         return items
@@ -82,6 +83,9 @@ def _dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
 
 
 def _turn(tests: list[pytest.Item]) -> int:
+    # It is over before the others are, though it mostly waits.
+    if any(test.get_closest_marker("long") for test in tests):
+        return -1
     if any("chromium" in getattr(test, "fixturenames", ()) for test in tests):
         return 0
     return 1 if any(test.get_closest_marker("slow") for test in tests) else 2

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,21 +79,29 @@ for spec in all_specs():
 Environment.objects.exclude(slug__in=("connect-four", "cart-pole")).update(is_active=False)
 """
 """The pages speak of these; the other environments would only take time."""
-READER = """
+READERS = """
+import json
 from django.utils import timezone
 from core.models import Duel, Environment, Evaluation, SeedList
 from core.people.services import user_create
 from core.people.tokens import token_create
 
-user = user_create(email="{name}@arena.example", username="{name}", password="a-long-way-to-read")
 names = ("minimax", "dummy")
 duels = Duel.objects.filter(state="SUCCEEDED", tournament__environment__slug="connect-four", tournament__edition=1)
 duel = duels.get(player_1__agent__name__in=names, player_2__agent__name__in=names)
 evaluation = Evaluation.objects.filter(state="SUCCEEDED", submission__agent__name="cem").first()
-token = token_create(owner=user, name="reader", now=timezone.now(), days=1)[1]
+tokens = {{}}
+for name in {names!r}:
+    user = user_create(email=f"{{name}}@arena.example", username=name, password="a-long-way-to-read")
+    tokens[name] = token_create(owner=user, name="reader", now=timezone.now(), days=1)[1]
 SeedList.objects.update(revealed_at=timezone.now())
-print(token, duel.pk, duel.record_sha256, evaluation.pk, evaluation.record_sha256, evaluation.seed_list.sha256)
+numbers = {{
+    "DUEL": str(duel.pk), "DUEL_HASH": duel.record_sha256, "EVALUATION": str(evaluation.pk),
+    "EVALUATION_HASH": evaluation.record_sha256, "SEEDS_HASH": evaluation.seed_list.sha256,
+}}
+print(json.dumps([tokens, numbers]))
 """
+"""An account and a token for the reader of each page, and what pages name by a number or a hash."""
 LADDER = """
 import time
 from core.jobs.messages import TOURNAMENT_TASK, task_request
@@ -110,7 +119,7 @@ while ladder_running(row) is None and time.monotonic() < until:
 PLAYERS = ("my_player", "other_player", "opponent", "my_agent", "other_agent", "my_agents/one", "my_agents/two")
 """Folders that pages name without saying that they are made there."""
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +155,15 @@ def blocks() -> list[Block]:
     ]
 
 
+def runnable() -> dict[str, list[Block]]:
+    """Return the blocks that are run, by page."""
+    found: dict[str, list[Block]] = {}
+    for block in blocks():
+        if not block.reason:
+            found.setdefault(block.page, []).append(block)
+    return found
+
+
 def test_what_is_not_run_is_on_its_page() -> None:
     shown = {(block.page, start) for block in blocks() for page, start in NOT_RUN if block.text.startswith(start)}
     assert set(NOT_RUN) <= shown
@@ -159,10 +177,12 @@ def test_what_is_not_run_is_on_its_page() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A running demo: its data and its address."""
+    """A running demo: its data and its address, tokens by the names of readers, and what pages name by a number."""
 
     data: Path
     address: str
+    tokens: Mapping[str, str]
+    numbers: Mapping[str, str]
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +201,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             if line.startswith("Open http"):
                 break
         assert process.poll() is None, "".join(said)
-        yield Site(data, f"http://127.0.0.1:{port}")
+        # All at once: a program that loads the arena takes seconds.
+        readers = READERS.format(names=[reader_of(page) for page in runnable()])
+        yield Site(data, f"http://127.0.0.1:{port}", *json.loads(beside(data, readers)))
+
+
+def reader_of(page: str) -> str:
+    """Return the name of the person who reads a page."""
+    return re.sub(r"\W+", "-", Path(page).stem.lower())
 
 
 def program(folder: Path, name: str, *command: str) -> None:
@@ -198,8 +225,7 @@ class Reader:
     """A person with an account, who reads one page and does what it says in a folder."""
 
     def __init__(self, site: Site, page: str, folder: Path) -> None:
-        name = re.sub(r"\W+", "-", Path(page).stem.lower())
-        token, *numbers = beside(site.data, READER.format(name=name)).split()
+        name = reader_of(page)
         self.folder = folder / name
         tools = folder / f"{name}-tools"
         for made in (self.folder, tools):
@@ -210,9 +236,9 @@ class Reader:
         given = variables(site.data)
         self.variables = {
             **given, "PATH": f"{tools}:{given['PATH']}", "PYTHONPATH": str(ROOT), "SANDBOX": "process",
-            "XDG_CONFIG_HOME": str(tools), "ARENA": site.address, "TOKEN": token, "NO_COLOR": "1",
+            "XDG_CONFIG_HOME": str(tools), "ARENA": site.address, "TOKEN": site.tokens[name], "NO_COLOR": "1",
             "PIP_NO_DEPS": "1", "SITE_URL": site.address,
-            **dict(zip(("DUEL", "DUEL_HASH", "EVALUATION", "EVALUATION_HASH", "SEEDS_HASH"), numbers, strict=True)),
+            **site.numbers,
         }  # fmt: skip
         self.site = site
 
@@ -255,13 +281,10 @@ class Reader:
 
 def test_every_runnable_block_does_what_its_page_says(site: Site, tmp_path: Path) -> None:
     assert shutil.which("bash")
-    failed, count = [], 0
-    for page in dict.fromkeys(block.page for block in blocks()):
-        own = [block for block in blocks() if block.page == page and not block.reason]
-        if own:
-            reader = Reader(site, page, tmp_path)
-            reader.prepare(page, own)
-            failed += [problem for block in own if (problem := reader.run(block))]
-            count += len(own)
+    failed, pages = [], runnable()
+    for page, own in pages.items():
+        reader = Reader(site, page, tmp_path)
+        reader.prepare(page, own)
+        failed += [problem for block in own if (problem := reader.run(block))]
     assert failed == [], "\n\n".join(failed)
-    assert count > 25
+    assert sum(map(len, pages.values())) > 25

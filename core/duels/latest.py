@@ -20,21 +20,25 @@ def latest_of(agents: Iterable[int], shown: QuerySet[Duel], most: int) -> dict[s
     """Return for each side the condition of few duels, among which are the newest `most` of each agent's. One query.
 
     A version that has played `most` duels on a side shows from which duel on the newest of its agent are. All others
-    have at most as many since then, however long the history is.
+    have at most as many since then, however long the history is. Versions without a duel since then are not named:
+    with hundreds of them PostgreSQL would rather read all duels.
     """
-    since = [_nth(shown, side, most) for side in SIDES]
-    versions, begins = defaultdict[int, list[int]](list), defaultdict[int, int](int)
-    for agent, version, *keys in Submission.objects.filter(agent__in=agents).values_list("agent", "pk", *since):
-        versions[agent].append(version)
-        begins[agent] = max(begins[agent], *(key or 0 for key in keys))
-    return {
-        side: reduce(
-            or_,
-            (Q(**{f"{side}__in": keys}, pk__gte=begins[agent]) for agent, keys in versions.items()),
-            Q(pk__in=()),
-        )
-        for side in SIDES
-    }
+    keys = [_nth(shown, side, number) for number in (most, 1) for side in SIDES]
+    begins, newest = defaultdict[int, int](int), list[tuple[int, int, dict[str, int]]]()
+    for agent, version, *found in Submission.objects.filter(agent__in=agents).values_list("agent", "pk", *keys):
+        first, second, *last = (key or 0 for key in found)
+        begins[agent] = max(begins[agent], first, second)
+        newest.append((agent, version, dict(zip(SIDES, last, strict=True))))
+
+    def condition(side: str) -> Q:
+        versions = defaultdict[int, list[int]](list)
+        for agent, version, last in newest:
+            if last[side] >= max(begins[agent], 1):
+                versions[agent].append(version)
+        each = (Q(**{f"{side}__in": own}, pk__gte=begins[agent]) for agent, own in versions.items())
+        return reduce(or_, each, Q(pk__in=()))
+
+    return {side: condition(side) for side in SIDES}
 
 
 def newest_of_version() -> list[Subquery]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.db.models import QuerySet
 
 from core.lookup import Lookup
@@ -26,6 +27,28 @@ def test_each_value_stands_where_it_belongs_and_the_sql_is_written_once() -> Non
         assert lookup(person.pk, name) == [(name, person.pk)]
     assert lookup(cast.alice.pk, "100%s") == []
     assert len(made) == 1
+
+
+def test_a_number_that_no_key_reaches_finds_nothing() -> None:
+    lookup = Lookup(lambda key: User.objects.filter(pk=key).values_list("pk"))
+    assert [lookup(key) for key in (1 << 63, 10**30, -(10**30), (1 << 63) - 1)] == [[]] * 4
+
+
+@pytest.mark.postgres
+def test_a_connection_that_stays_plans_a_lookup_once_and_one_of_a_pooler_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    alice = factories.cast().alice
+    lookup = Lookup(lambda key: User.objects.filter(pk=key, is_active=True).values_list("pk"), by_key=True)
+
+    def planned() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+            return int(cursor.fetchone()[0])
+
+    before = planned()
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 0)
+    assert (lookup(alice.pk), planned()) == ([(alice.pk,)], before)
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+    assert (lookup(alice.pk), lookup(alice.pk), planned()) == ([(alice.pk,)], [(alice.pk,)], before + 1)
 
 
 def test_a_value_may_be_used_twice_and_another_never() -> None:

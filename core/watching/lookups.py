@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db.models import Exists, Max, OuterRef, Q, Subquery
@@ -37,14 +38,15 @@ def _ended(model: type[Any]) -> Any:
     return Subquery(rows.values("ended_at")[:1])
 
 
-AGENT = Lookup(
+ByKey = partial(Lookup, by_key=True)
+AGENT = ByKey(
     lambda slug, name: (
         Agent.objects.alias(folded=Lower("name"))
         .filter(environment__slug=slug, folded=name)
         .values_list("pk", *(field.attname for field in Agent._meta.concrete_fields))
     )
 )
-VERSIONS = Lookup(
+VERSIONS = ByKey(
     lambda agent: (
         Submission.objects.filter(agent=agent)
         .order_by("pk")
@@ -57,13 +59,13 @@ VERSIONS = Lookup(
     )
 )
 """The versions of an agent; the last three columns are true while a job of the version is open."""
-OPEN_DUELS = Lookup(
+OPEN_DUELS = ByKey(
     lambda agent: Duel.objects.filter(
         Q(player_1__in=Submission.objects.filter(agent=agent)) | Q(player_2__in=Submission.objects.filter(agent=agent)),
         state__in=OPEN,
     ).values_list("state")[:1]
 )
-SITTINGS = Lookup(
+SITTINGS = ByKey(
     lambda agent: (
         Sitting.objects.filter(submission__agent=agent)
         .order_by()
@@ -71,15 +73,15 @@ SITTINGS = Lookup(
         .values_list(Max("pk"), Max("ended_at"))
     )
 )
-PERSON = Lookup(
+PERSON = ByKey(
     lambda name: User.objects.filter(username=name).values_list("pk", "is_active", "is_staff", "team", "github")
 )
-PLAYED_BY = Lookup(
+PLAYED_BY = ByKey(
     lambda person: (
         Environment.objects.filter(agents__owner=person).order_by("slug").distinct().values_list("slug", flat=True)
     )
 )
-DUEL = Lookup(
+DUEL = ByKey(
     lambda duel: (
         Duel.objects.filter(pk=duel)
         .order_by()
@@ -92,16 +94,16 @@ DUEL = Lookup(
     )
 )
 """A duel: its players, its state, and whether an analysis of it is open, come first."""
-PLAYERS = Lookup(
+PLAYERS = ByKey(
     lambda one, two: (
         Submission.objects.filter(pk__in=[one, two])
         .order_by("pk")
         .values_list("agent__environment__slug", "rating__value", "agent__is_public", "agent__shares_moves")
     )
 )
-TOURNAMENT = Lookup(lambda key: Tournament.objects.filter(pk=key).order_by().values_list("environment__slug"))
-AGENT_BY_KEY = Lookup(lambda key: Agent.objects.filter(pk=key).order_by().values_list("environment__slug", "pk"))
-EVALUATION = Lookup(
+TOURNAMENT = ByKey(lambda key: Tournament.objects.filter(pk=key).order_by().values_list("environment__slug"))
+AGENT_BY_KEY = ByKey(lambda key: Agent.objects.filter(pk=key).order_by().values_list("environment__slug", "pk"))
+EVALUATION = ByKey(
     lambda evaluation: (
         Evaluation.objects.filter(pk=evaluation)
         .order_by()

@@ -94,7 +94,7 @@ def cited(row: Environment, moment: datetime, as_of: str, versions: Sequence[Sub
 def board_then(row: Environment, moment: datetime) -> list[Row]:
     """Return the best of a leaderboard as it stood at a moment, as in its file."""
     if row.is_scored:
-        return score_records(row, BoardFilter(as_of=moment))[:MOST_ROWS]
+        return score_records(row, BoardFilter(as_of=moment), most=MOST_ROWS)
     found = leaderboard_as_of(row, moment)
     return past_records(found.points[:MOST_ROWS]) if found else []
 

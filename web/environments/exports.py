@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from core.evaluations.board import MOST_ROWS, BoardFilter, BoardRow, board_page
 from core.models import Environment, Participant, RatingPoint
@@ -53,9 +54,9 @@ def past_records(points: Iterable[RatingPoint]) -> list[Row]:
     ]
 
 
-def score_records(environment: Environment, wanted: BoardFilter) -> list[Row]:
-    """Return the rows of a board of scores, with the field names of the API."""
-    return [_board_record(row) for row in _board_rows(environment, wanted)]
+def score_records(environment: Environment, wanted: BoardFilter, *, most: int | None = None) -> list[Row]:
+    """Return the rows of a board of scores, with the field names of the API. most: how many of them, the best."""
+    return [_board_record(row) for row in islice(_board_rows(environment, wanted), most)]
 
 
 def _board_rows(environment: Environment, wanted: BoardFilter) -> Iterator[BoardRow]:

@@ -30,6 +30,7 @@ from web.sittings.seen import observed, seen_of
 SEATS = ("first", "second")
 WINNERS = {DuelOutcome.PLAYER_1: "person", DuelOutcome.PLAYER_2: "agent", DuelOutcome.DRAW: "draw"}
 NOT_YOURS = OpenApiResponse(description="The sitting is not yours.")
+NO_DUEL = OpenApiResponse(description="There is no such duel.")
 
 
 class ActionAnswer(serializers.Serializer[Any]):
@@ -120,7 +121,7 @@ class SittingList(Acting):
         """List your open sittings, newest first."""
         return Response(SittingLine(sittings_open(self.account(request)), many=True).data)
 
-    @extend_schema(request=SittingRequest, responses={201: SittingAnswer})
+    @extend_schema(request=SittingRequest, responses={201: SittingAnswer, 404: NO_DUEL})
     def post(self, request: Request) -> Response:
         """Begin a match against an agent. It is unrated, and counts towards the matches of a day as on the site."""
         account = self.account(request)

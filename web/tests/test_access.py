@@ -620,7 +620,7 @@ core.member               200 403 200 403 403 403 200
 core.announcement         200 403 200 403 403 403 200
 core.package              200 200 200 302 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
-core.environmenttrial     200 403 200 403 403 403 200
+core.environmenttrial     200 200 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
 core.promotion            200 403 200 403 403 403 200
 core.publication          200 403 200 403 403 403 200

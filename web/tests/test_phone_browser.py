@@ -50,8 +50,8 @@ def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(p
     page.keyboard.press("Escape")
     expect(log_out).to_be_hidden()
     page.get_by_role("button", name="Menu of organiser-of-everything").press("Enter")
-    # Five places first, then what belongs to the account: the page, the profile, Organise, Admin.
-    for _ in range(9):
+    # Five places first, then what belongs to the account: the page, courses, the profile, Organise, Admin.
+    for _ in range(10):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page).to_have_url("/admin/")

@@ -198,7 +198,7 @@ def _is_for_programs(address: str) -> bool:
         address.startswith(
             ("/api", "/health", "/kit/", "/submissions/", "/leaderboard/", "/metrics", "/robots.txt", "/sitemap")
         )
-        or address.endswith(
+        or address.partition("?")[0].endswith(
             (".zip", ".gz", ".json", ".ipynb", ".csv", "/video", "/replay.html", ".png", ".svg", "{wheel}")
         )
         or "/logs/" in address

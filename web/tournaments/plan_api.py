@@ -25,6 +25,7 @@ from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottl
 from web.tournaments.api import TournamentAnswer, TournamentList
 
 NO_RIGHT = OpenApiResponse(description="Your account does not have the right that this needs.")
+NOT_THERE = OpenApiResponse(description="There is no such environment, course or season.")
 
 
 class PlanRequest(serializers.Serializer[Any]):
@@ -60,7 +61,7 @@ class TournamentsPlanned(TournamentList, Acting):
 
     throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
 
-    @extend_schema(request=PlanRequest, responses={201: TournamentAnswer, 403: NO_RIGHT})
+    @extend_schema(request=PlanRequest, responses={201: TournamentAnswer, 403: NO_RIGHT, 404: NOT_THERE})
     def post(self, request: Request) -> Response:
         """Plan a tournament."""
         account = self.account(request)

@@ -32,6 +32,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from core.models import Course, Member, Role
 from core.operations.health import HEALTHY
 from core.people.tokens import token_create
 from core.tests import applications
@@ -132,6 +133,8 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
     """Return the described API over an arena with one of everything, without rate limits."""
     settings.ANONYMOUS_SUBMISSIONS = True
     monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", RATES)
+    taught = Course.objects.create(slug="robots", name="Robots")
+    Member.objects.create(course=taught, user=arena.cast.alice, role=Role.TEACHER)
     # The test sends bad requests on purpose.
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
     # No worker runs here, so /health rightly answers 503.
@@ -198,6 +201,7 @@ def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
         "choice": "best",
         "slug": "cart-pole",
         "env_id": "CartPole-v1",
+        "course": Course.objects.get().slug,
     }
     rollout = applications.everything(arena.cast.alice)
     values |= {"key": rollout.task.key, "name": "har"}
