@@ -21,7 +21,7 @@ COMPOSE = ROOT / "docker-compose.yml"
 DEPENDS_ON_THE_MACHINE = {"DATA_DIR", "DATABASE_URL", "DUEL_PARALLELISM"}
 """Variables whose default is computed: the example shows one that could be."""
 MAX_PAGE_BYTES = 15_000
-MAX_PAGE_WORDS, MAX_WORDS = 2_000, 66_000
+MAX_PAGE_WORDS, MAX_WORDS = 2_000, 65_000
 """Words of one page, and of all pages in docs/, as `wc -w` counts them."""
 LOOKED_UP = ROOT / "docs" / "reference" / "asvs.md"
 """A table of 204 lines, each with the name of its test: it is looked up and not read, so it may be long."""
