@@ -80,7 +80,8 @@ def disk(settings: Settings, tmp_path: Path) -> Iterator[FolderStore]:
 def sends(environment: Environment, name: str) -> tuple[Any, Any]:
     """A person uploads an agent on the page, and another one by the API, both after a log-in."""
     client = Client(raise_request_exception=False)
-    client.force_login(User.objects.get(username="first"))
+    # A third person, because two agents of one owner take part.
+    client.force_login(User.objects.get_or_create(username="third", email="third@arena.example")[0])
     address = f"/environments/{environment.slug}/agents/"
     page = client.post(address, {"name": f"{name}-page", "archive": archive(LAST)})
     fields = {"environment": environment.slug, "name": f"{name}-api", "archive": archive(LAST)}
