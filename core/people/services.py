@@ -57,9 +57,12 @@ def user_invite(*, email: str, username: str, team: str = "", name: str = "") ->
     return _create(user, LetterKind.INVITATION)
 
 
-def team_account_create(*, username: str) -> User:
-    """Create the account of a team, which owns agents and is never logged in to. Raises Refused as `user_create`."""
-    user = User(username=User.normalize_username(username), email=f"{secrets.token_hex(8)}{OF_TEAM}")
+def team_account_create(*, username: str, team: str = "") -> User:
+    """Create the account of a team, which owns agents and is never logged in to. Raises Refused as `user_create`.
+
+    team: its name in class lists, by which it may take part in tournaments.
+    """
+    user = User(username=User.normalize_username(username), email=f"{secrets.token_hex(8)}{OF_TEAM}", team=team)
     user.set_unusable_password()
     try:
         User._meta.get_field("username").run_validators(user.username)
