@@ -7,18 +7,22 @@ tokens that do, so that whatever is said of an owner holds for a team too.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 from django.db.models import ProtectedError, Q, QuerySet
+from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Course, Member, Role, Team, Tournament, TournamentState, User
+from core.models import Course, FormerTeam, Member, Role, Team, Tournament, TournamentState, User
 from core.people.rights import may, roles_of
 from core.people.services import team_account_create
 
+FOREVER = datetime.max.replace(tzinfo=UTC)
 FULL = "The team has {most} people, which is the most here. Ask a teacher."
 
 
@@ -71,8 +75,10 @@ def team_join(*, member: Member, team: Team) -> None:
         member_move(member=found, team=locked)
 
 
-def member_move(*, member: Member, team: Team | None) -> None:
+def member_move(*, member: Member, team: Team | None, now: datetime | None = None) -> None:
     """Put a student into a team, or out of all; they take nothing along. A team without a leader gets one.
+
+    For deadlines that have passed, the team of then goes on to count for them.
 
     Raises Refused when they and the team have registered more agents for a tournament than one owner may.
     """
@@ -85,6 +91,7 @@ def member_move(*, member: Member, team: Team | None) -> None:
         member.team = team
         member.leads = team is not None and not team.people.filter(leads=True).exists()
         Member.objects.filter(pk=member.pk).update(team=team, leads=member.leads)
+        FormerTeam.objects.create(course=member.course, user=member.user, team_id=before, left_at=now or timezone.now())
         left = Member.objects.filter(team=before) if before else Member.objects.none()
         if not left.filter(leads=True).exists() and (heir := left.order_by("joined_at", "pk").first()) is not None:
             heir.leads = True
@@ -138,6 +145,24 @@ def members_of_teams(teams: Iterable[Team]) -> QuerySet[Member]:
 def owners(member: Member) -> list[int]:
     """Return the keys of the accounts whose agents count for a member: their own, and that of their team."""
     return [member.user_id, *([member.team.account_id] if member.team else [])]
+
+
+def stays_of(course: Course, members: Iterable[Member]) -> dict[int, list[tuple[datetime, int | None]]]:
+    """Return until when members were in which teams, by their own key, in order; the last is the team of now.
+
+    Teams are keys of their accounts; None stands for no team.
+    """
+    found: dict[int, list[tuple[datetime, int | None]]] = defaultdict(list)
+    for row in FormerTeam.objects.filter(course=course).select_related("team"):
+        found[row.user_id].append((row.left_at, row.team and row.team.account_id))
+    for one in members:
+        found[one.user_id].append((FOREVER, one.team and one.team.account_id))
+    return found
+
+
+def team_at(stays: Sequence[tuple[datetime, int | None]], at: datetime) -> int | None:
+    """Return the team in which a person was at a moment, as `stays_of` has it; before a deadline, that of now."""
+    return next(account for until, account in stays if until > at)
 
 
 def team_parts(account: User, viewer: User | AnonymousUser) -> dict[str, Any]:

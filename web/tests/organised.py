@@ -76,7 +76,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         former,
         course := Course.objects.create(slug="club", name="Club"),
         member := Member.objects.create(course=course, user=people.alice),
-        team_create(course=course, name="robot-builders"),
+        team_create(course=course, name="robot-builders", people=[member]),
         week := course.assignments.create(
             environment=environment, name="Week", opens_at=factories.NOON, due_at=times["stopped"]
         ),
