@@ -66,8 +66,9 @@ def team_account_create(*, username: str, team: str = "") -> User:
     user.set_unusable_password()
     try:
         User._meta.get_field("username").run_validators(user.username)
-    except ValidationError as error:
-        raise Refused(" ".join(error.messages), field="name") from None
+    except ValidationError:
+        problem = "A team's name has up to 150 letters, digits and @ . + - _, and no spaces."
+        raise Refused(problem, field="name") from None
     if problem := username_problem(user.username):
         raise Refused(problem, field="name")
     try:

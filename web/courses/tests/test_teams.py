@@ -348,3 +348,24 @@ def test_students_make_no_more_teams_than_there_are_students(course: Course, cas
         bob.post(reverse("web:team_change", args=[course.slug, made.pk]), {"do": "leave"})
     assert "There are as many teams as students here." in bob.post(add, {"name": "three"}, follow=True).text
     assert Team.objects.count() == 2
+
+
+def test_the_page_of_a_tournament_leads_people_to_their_team(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    cup, bob = Tournament.objects.get(), visit(cast.bob)
+    address = reverse("web:edition", args=["tic-tac-toe", cup.edition])
+    assert "Your team <strong>blue</strong> may register its own agents." in bob.get(address).text
+    shown = works(bob, team).get(address).text
+    assert "may register its own agents" not in shown
+    assert "azure" in shown
+
+
+def test_a_team_has_a_name_without_spaces(course: Course, cast: Cast, visit: As) -> None:
+    add = reverse("web:team_add", args=[course.slug])
+    assert "and no spaces." in visit(cast.bob).post(add, {"name": "Blue Foxes"}, follow=True).text
+    assert not Team.objects.exists()
+
+
+def test_after_a_refused_form_people_go_on_at_home(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    bob = works(visit(cast.bob), team)
+    refused = bob.post(reverse("web:agent_create", args=["tic-tac-toe"]), {}).text
+    assert 'name="next" value=""' in refused
