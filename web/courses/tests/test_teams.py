@@ -20,6 +20,7 @@ from core.models import (
     AuditEntry,
     Course,
     Eligibility,
+    JobState,
     Member,
     Notice,
     Role,
@@ -205,6 +206,17 @@ def test_entries_in_the_audit_log_name_the_person(course: Course, team: Team, ca
     bob = works(visit(cast.bob), team)
     bob.post(reverse("web:team_change", args=[course.slug, team.pk]), {"do": "open"})
     assert AuditEntry.objects.get(action="open_team").operator == "bob"
+
+
+def test_the_audit_log_names_the_person_of_a_token_too(team: Team, cast: Cast) -> None:
+    azure = Agent.objects.get(name="azure").submissions.get()
+    berta = factories.ready(factories.agent(cast.alice, factories.environment(), "berta"))
+    row = factories.challenged(azure, berta, state=JobState.QUEUED)
+    _, token = token_create(owner=cast.bob, name="laptop", now=timezone.now(), team=team)
+    cancel = reverse("api:challenge_cancel", args=[row.pk])
+    answer = Client().post(cancel, headers={"authorization": f"Bearer {token}"})
+    assert answer.status_code == 200, answer.content
+    assert AuditEntry.objects.get(action="cancel challenge").operator == "bob"
 
 
 def test_the_page_of_tokens_offers_teams(team: Team, cast: Cast) -> None:
