@@ -154,9 +154,9 @@ def stays_of(course: Course, members: Iterable[Member]) -> dict[int, list[tuple[
     """
     found: dict[int, list[tuple[datetime, int | None]]] = defaultdict(list)
     for row in FormerTeam.objects.filter(course=course).select_related("team"):
-        found[row.user_id].append((row.left_at, row.team and row.team.account_id))
+        found[row.user_id].append((row.left_at, row.team.account_id if row.team else None))
     for one in members:
-        found[one.user_id].append((FOREVER, one.team and one.team.account_id))
+        found[one.user_id].append((FOREVER, one.team.account_id if one.team else None))
     return found
 
 

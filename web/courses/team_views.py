@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -27,6 +27,7 @@ from web.site.requests import whole_number
 from web.site.working import work
 
 RIGHT = "core.change_course"
+AGENTS = Count("account__agents", filter=Q(account__agents__deleted_at=None))
 
 
 @require_safe
@@ -37,7 +38,7 @@ def teams(request: HttpRequest, course: str) -> HttpResponse:
     member = _member(request, row)
     if member is None:
         check(request, "core.view_tournament", row.pk)
-    rows = list(row.teams.select_related("account").annotate(agent_count=Count("account__agents")))
+    rows = list(row.teams.select_related("account").annotate(agent_count=AGENTS))
     people: dict[int | None, list[Member]] = {}
     for one in services.members_of_teams(rows):
         people.setdefault(one.team_id, []).append(one)

@@ -371,6 +371,13 @@ def test_the_page_of_a_tournament_leads_people_to_their_team(course: Course, tea
     assert "azure" in shown
 
 
+def test_deleted_agents_of_a_team_are_not_counted(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    bob = visit(cast.bob)
+    assert "bob, charlie; 1 agent<" in bob.get(page(course)).text
+    Agent.objects.update(deleted_at=timezone.now())
+    assert "bob, charlie; 0 agents<" in bob.get(page(course)).text
+
+
 def test_a_team_has_a_name_without_spaces(course: Course, cast: Cast, visit: As) -> None:
     add = reverse("web:team_add", args=[course.slug])
     assert "and no spaces." in visit(cast.bob).post(add, {"name": "Blue Foxes"}, follow=True).text
