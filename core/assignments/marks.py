@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db.models import Q, QuerySet
 
-from core.courses.teams import owners, students
+from core.courses.teams import stays_of, students, team_at
 from core.duels.goals import TESTED, goal_percent, goal_reached
 from core.jobs.states import OPEN
 from core.models import (
@@ -192,8 +193,8 @@ def course_marks(
 ) -> list[CourseMarks]:
     """Return the marks of all students of a course, or of some members. only: of this assignment alone.
 
-    What a person's team has reached counts for them, and its later deadline. The number of queries does not depend on
-    the number of people and assignments.
+    What a person's team has reached counts for them, if they were in it at the deadline, or when a late version was
+    uploaded, and its later deadline. The number of queries does not depend on the number of people and assignments.
     """
     rows = course.assignments.select_related("environment", "course").prefetch_related(
         "baselines__agent", "extensions__member"
@@ -201,17 +202,24 @@ def course_marks(
     tasks = [(one, tuple(one.baselines.all())) for one in (rows if only is None else rows.filter(pk=only.pk))]
     members = list(students_of(course) if people is None else people)
     of = Q(assignment__in=[one for one, _ in tasks])
-    found = _tries(of, None if people is None else [owner for one in members for owner in owners(one)])
+    stays = stays_of(course, members)
+    owners = {one.user_id: {account for _, account in stays[one.user_id] if account} for one in members}
+    found = _tries(of, None if people is None else {*owners, *chain.from_iterable(owners.values())})
     extensions = (row for one, _ in tasks for row in one.extensions.all())
     later = {(row.assignment_id, row.member.user_id): row.due_at for row in extensions if row.member is not None}
     by_hand = {(row.assignment_id, row.user_id): row for row in MarkByHand.objects.filter(of)}
 
     def mark(member: Member, task: Assignment, baselines: Sequence[Baseline]) -> Mark:
-        keys = [(task.pk, owner) for owner in owners(member)]
-        due_at = max(task.due_at, *(later.get(key, task.due_at) for key in keys))
-        tries = sorted((one for key in keys for one in found[key]), key=lambda one: one.version.created_at)
+        own, over_time = member.user_id, stays[member.user_id]
+        ends = (later.get((task.pk, owner)) for owner in (own, team_at(over_time, task.due_at)) if owner)
+        due_at = max([task.due_at, *filter(None, ends)])
+        tries = list(found[task.pk, own])
+        for team in owners[own]:
+            of_team = found[task.pk, team]
+            tries += (one for one in of_team if team_at(over_time, max(one.version.created_at, due_at)) == team)
+        tries.sort(key=lambda one: one.version.created_at)
         goals = tuple(_goal(task, one, due_at, tries) for one in baselines)
-        return Mark(task, member, due_at, due_at > task.due_at, goals, by_hand.get(keys[0]))
+        return Mark(task, member, due_at, due_at > task.due_at, goals, by_hand.get((task.pk, own)))
 
     return [CourseMarks(one, tuple(mark(one, task, baselines) for task, baselines in tasks)) for one in members]
 

@@ -43,8 +43,8 @@ class RosterRow:
 
     @property
     def lacks(self) -> frozenset[str]:
-        """The filters that show this row, which are about students."""
-        if self.member.role != Role.STUDENT:
+        """The filters that show this row, which are about students; a team lacks what its people lack."""
+        if self.member.role != Role.STUDENT or self.member.user.is_team:
             return frozenset()
         found = {
             NOTHING: self.newest is None,

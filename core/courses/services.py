@@ -58,9 +58,12 @@ def members_invite(*, course: Course, people: Sequence[User]) -> None:
 
 
 def member_change(*, member: Member, role: Role) -> None:
-    """Give a member another role."""
-    member.role = role
-    member.save(update_fields=["role"])
+    """Give a member another role. Teams are for students, so others leave theirs."""
+    with transaction.atomic():
+        member.role = role
+        member.save(update_fields=["role"])
+        if role != Role.STUDENT:
+            member_move(member=member, team=None)
 
 
 def member_remove(*, member: Member) -> None:

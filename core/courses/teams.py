@@ -7,26 +7,32 @@ tokens that do, so that whatever is said of an owner holds for a team too.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import ProtectedError, Q, QuerySet
+from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Course, Member, Role, Team, User
+from core.models import Course, FormerTeam, Member, Role, Team, Tournament, TournamentState, User
 from core.people.rights import may, roles_of
 from core.people.services import team_account_create
 
+FOREVER = datetime.max.replace(tzinfo=UTC)
 FULL = "The team has {most} people, which is the most here. Ask a teacher."
 
 
-def team_create(*, course: Course, name: str, people: Iterable[Member] = ()) -> Team:
+def team_create(*, course: Course, name: str, label: str = "", people: Sequence[Member] = ()) -> Team:
     """Make a team with an account of its own; the first of its people leads it. Raises Refused for a name that is
-    taken or that no account may have."""
+    taken or that no account may have, and for more teams than students, as each has quotas of its own."""
     with transaction.atomic():
-        account = team_account_create(username=name)
+        if people and course.teams.count() >= students(course).count():
+            raise Refused("There are as many teams as students here. Ask a teacher.")
+        account = team_account_create(username=name, team=label)
         team = Team.objects.create(course=course, account=account)
         Member.objects.create(course=course, user=account)
         for member in people:
@@ -48,7 +54,8 @@ def teams_from_names(*, course: Course) -> int:
             team = teams.get(own) or teams.get(longer.casefold())
             if team is None:
                 is_taken = User.objects.filter(username__iexact=name).exists()
-                team = teams[own] = team_create(course=course, name=longer if is_taken else name)
+                name = longer if is_taken else name
+                team = teams[own] = team_create(course=course, name=name, label=member.user.team)
             member_move(member=member, team=team)
     return len(found)
 
@@ -57,38 +64,56 @@ def team_join(*, member: Member, team: Team) -> None:
     """Let a student of the course into a team by its link. Raises Refused when it is full, and for other people."""
     with transaction.atomic():
         locked = Team.objects.select_for_update(of=("self",)).select_related("course").get(pk=team.pk)
-        most = locked.course.team_size
-        if member.course_id != locked.course_id or member.role != Role.STUDENT:
+        most, rows = locked.course.team_size, students(locked.course).filter(pk=member.pk)
+        found = rows.select_for_update(of=("self",)).select_related("user", "team__account").first()
+        if found is None:
             raise Refused(f"Teams are for students of {locked.course}.")
-        if member.team_id not in (None, locked.pk):
-            raise Refused(f"You are in another team, {member.team}. Leave it first.")
-        if most and member.team_id is None and locked.people.count() >= most:
+        if found.team_id not in (None, locked.pk):
+            raise Refused(f"You are in another team, {found.team}. Leave it first.")
+        if most and found.team_id is None and locked.people.count() >= most:
             raise Refused(FULL.format(most=most))
-        member_move(member=member, team=locked)
+        member_move(member=found, team=locked)
 
 
-def member_move(*, member: Member, team: Team | None) -> None:
-    """Put a student into a team, or out of all; they take nothing along. A team without a leader gets one."""
+def member_move(*, member: Member, team: Team | None, now: datetime | None = None) -> None:
+    """Put a student into a team, or out of all; they take nothing along. A team without a leader gets one.
+
+    For deadlines that have passed, the team of then goes on to count for them.
+
+    Raises Refused when they and the team have registered more agents for a tournament than one owner may.
+    """
     before = member.team_id
     if before == (team and team.pk):
         return
     with transaction.atomic():
+        if team is not None:
+            _entries_check(member, team)
         member.team = team
         member.leads = team is not None and not team.people.filter(leads=True).exists()
-        member.save(update_fields=["team", "leads"])
+        Member.objects.filter(pk=member.pk).update(team=team, leads=member.leads)
+        FormerTeam.objects.create(course=member.course, user=member.user, team_id=before, left_at=now or timezone.now())
         left = Member.objects.filter(team=before) if before else Member.objects.none()
         if not left.filter(leads=True).exists() and (heir := left.order_by("joined_at", "pk").first()) is not None:
             heir.leads = True
             heir.save(update_fields=["leads"])
 
 
+def _entries_check(member: Member, team: Team) -> None:
+    entered = Tournament.objects.filter(course=team.course_id, state=TournamentState.PLANNED)
+    for one in entered.filter(registrations__agent__owner=member.user_id).select_related("environment").distinct():
+        most, as_one = one.environment.active_per_owner, [member.user_id, *entrants(team.course_id, team.account)]
+        if most and one.registrations.filter(agent__owner__in=as_one).count() > most:
+            raise Refused(f"{member.user} and {team} have registered more than {most} for {one}. Withdraw first.")
+
+
 def team_delete(*, team: Team) -> None:
-    """Delete a team that owns no agent, with its account. Raises Refused for another one, whose results stay."""
-    if team.account.agents(manager="every").exists():
-        raise Refused(f"{team} owns agents, so it stays. Put its people into other teams instead.")
-    with transaction.atomic():
-        # The rows of its people stay.
-        team.account.delete()
+    """Delete a team that owns nothing, with its account. Raises Refused for another one, whose results stay."""
+    try:
+        with transaction.atomic():
+            # The rows of its people stay.
+            team.account.delete()
+    except ProtectedError:
+        raise Refused(f"{team} owns agents or runs, so it stays. Put its people into other teams instead.") from None
 
 
 def students(course: Course) -> QuerySet[Member]:
@@ -104,13 +129,12 @@ def teams_of(user: User) -> QuerySet[Team]:
 def entrants(course: int | None, owner: User) -> Sequence[int]:
     """Return the keys of the accounts that count as one with an owner in a tournament of a course.
 
-    They are a person and their team; for a team all its people.
+    They are a team and all its people.
     """
-    if course is None:
+    team = Team.objects.filter(Q(account=owner) | Q(people__user=owner), course=course).first()
+    if team is None:
         return [owner.pk]
-    if owner.is_team:
-        return [owner.pk, *Member.objects.filter(team__account=owner).values_list("user", flat=True)]
-    return [owner.pk, *Team.objects.filter(course=course, people__user=owner).values_list("account", flat=True)]
+    return [team.account_id, *team.people.values_list("user", flat=True)]
 
 
 def members_of_teams(teams: Iterable[Team]) -> QuerySet[Member]:
@@ -121,6 +145,24 @@ def members_of_teams(teams: Iterable[Team]) -> QuerySet[Member]:
 def owners(member: Member) -> list[int]:
     """Return the keys of the accounts whose agents count for a member: their own, and that of their team."""
     return [member.user_id, *([member.team.account_id] if member.team else [])]
+
+
+def stays_of(course: Course, members: Iterable[Member]) -> dict[int, list[tuple[datetime, int | None]]]:
+    """Return until when members were in which teams, by their own key, in order; the last is the team of now.
+
+    Teams are keys of their accounts; None stands for no team.
+    """
+    found: dict[int, list[tuple[datetime, int | None]]] = defaultdict(list)
+    for row in FormerTeam.objects.filter(course=course).select_related("team"):
+        found[row.user_id].append((row.left_at, row.team.account_id if row.team else None))
+    for one in members:
+        found[one.user_id].append((FOREVER, one.team.account_id if one.team else None))
+    return found
+
+
+def team_at(stays: Sequence[tuple[datetime, int | None]], at: datetime) -> int | None:
+    """Return the team in which a person was at a moment, as `stays_of` has it; before a deadline, that of now."""
+    return next(account for until, account in stays if until > at)
 
 
 def team_parts(account: User, viewer: User | AnonymousUser) -> dict[str, Any]:

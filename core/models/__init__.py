@@ -11,7 +11,7 @@ from core.models.blunder import Blunder, Drill, DrillMove
 from core.models.branch import Branch
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
-from core.models.course import Announcement, Course, CourseKind, Member, Role, SeenBy, Team
+from core.models.course import Announcement, Course, CourseKind, FormerTeam, Member, Role, SeenBy, Team
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, EnvironmentKind, Play
 from core.models.environment_trial import EnvironmentTrial
@@ -115,6 +115,7 @@ __all__ = [
     "Extension",
     "FollowedStrike",
     "FormerName",
+    "FormerTeam",
     "HostState",
     "InviteLink",
     "Job",

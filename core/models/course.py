@@ -101,6 +101,21 @@ class Member(models.Model):
         return str(self.team) if self.team else self.user.team
 
 
+class FormerTeam(models.Model):
+    """The team of a student until a move; empty for no team. It counts for deadlines that had passed by then."""
+
+    course = models.ForeignKey(Course, on_delete=models.CASCADE, related_name="former_teams")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="former_teams")
+    team = models.ForeignKey(Team, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    left_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["left_at", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.team or 'no team'} until {self.left_at}"
+
+
 class Announcement(models.Model):
     """A text to the members of a course, or to the participants of one of its tournaments."""
 

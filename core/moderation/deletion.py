@@ -16,6 +16,7 @@ from axes.models import AccessAttempt
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
+from core.courses.teams import member_move
 from core.errors import Refused
 from core.models import AccountEvent, Agent, Letter, Notice, NoticeChoice, Run, Submission, User
 from core.models.user import NOWHERE
@@ -30,13 +31,17 @@ NAME = "deleted"
 def account_delete(*, user: User) -> None:
     """Close an account for good: delete its versions and all that tells who owned it.
 
-    Organisers keep their entries in the audit log. Raises Refused for the account of anonymous submissions, and for the
-    last superuser.
+    Organisers keep their entries in the audit log. Raises Refused for accounts of anonymous submissions and teams, and
+    for the last superuser.
     """
     with transaction.atomic():
         superusers = User.objects.select_for_update().filter(is_superuser=True, is_active=True)
         if user.is_system or [row.pk for row in superusers] == [user.pk]:
             raise Refused("This is the only account that can change everything. Give these rights to another first.")
+        if user.is_team:
+            raise Refused("A team stays as long as its results. Ban it, or move its people on the page of its course.")
+        for member in user.memberships.all():
+            member_move(member=member, team=None)
         if user.is_active:
             user_ban(user=user, reason="")
         for submission in Submission.objects.filter(agent__owner=user, deleted_at=None).order_by("agent", "pk"):

@@ -243,6 +243,7 @@ def account_parts(user: User) -> Parts:
             Extension.objects.filter(Q(member__user=user) | Q(removed=user)),
             ("assignment__course__slug", "assignment__name", "due_at"),
         ),
+        "former_teams": (user.former_teams.all(), ("course__slug", "team__account__username", "left_at")),
         "announcements": (
             Announcement.objects.filter(written_by=user),
             ("course__slug", "title", "text", "created_at"),

@@ -57,14 +57,18 @@ def user_invite(*, email: str, username: str, team: str = "", name: str = "") ->
     return _create(user, LetterKind.INVITATION)
 
 
-def team_account_create(*, username: str) -> User:
-    """Create the account of a team, which owns agents and is never logged in to. Raises Refused as `user_create`."""
-    user = User(username=User.normalize_username(username), email=f"{secrets.token_hex(8)}{OF_TEAM}")
+def team_account_create(*, username: str, team: str = "") -> User:
+    """Create the account of a team, which owns agents and is never logged in to. Raises Refused as `user_create`.
+
+    team: its name in class lists, by which it may take part in tournaments.
+    """
+    user = User(username=User.normalize_username(username), email=f"{secrets.token_hex(8)}{OF_TEAM}", team=team)
     user.set_unusable_password()
     try:
         User._meta.get_field("username").run_validators(user.username)
-    except ValidationError as error:
-        raise Refused(" ".join(error.messages), field="name") from None
+    except ValidationError:
+        problem = "A team's name has up to 150 letters, digits and @ . + - _, and no spaces."
+        raise Refused(problem, field="name") from None
     if problem := username_problem(user.username):
         raise Refused(problem, field="name")
     try:

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
-from core.courses.teams import entrants
+from core.courses.teams import entrants, teams_of
 from core.listing import registration_rows
-from core.models import Agent, Eligibility, Registration, Submission, Tournament, TournamentState, User
+from core.models import Agent, Eligibility, Registration, Submission, Team, Tournament, TournamentState, User
 from core.models.agent import SubmissionQuerySet
 
 PATIENCE = timedelta(minutes=30)
@@ -49,6 +49,8 @@ class RegistrationCard:
     """Whether it is by invitation, and the viewer is invited."""
     awaited: int = 0
     """How many versions it waits for, see `awaited_count`."""
+    own_team: Team | None = None
+    """A team of the viewer that may have agents for it, while they work as themselves."""
 
     @property
     def begins_by(self) -> datetime | None:
@@ -239,7 +241,9 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
     is_planned = tournament.state == TournamentState.PLANNED
     is_invited = viewer is not None and is_planned and tournament.pk in invited_to(viewer)
     awaited = awaited_count(tournament, now=now)
-    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle, is_invited, awaited)
+    in_course = viewer is not None and tournament.course_id is not None and not closed
+    team = teams_of(viewer).filter(course=tournament.course_id).first() if viewer and in_course else None
+    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle, is_invited, awaited, team)
 
 
 def invited_to(viewer: User) -> set[int]:

@@ -157,7 +157,7 @@ class ChallengeCancel(Acting):
         if row.user_id != account.pk:
             raise PermissionDenied("Only the person who made a challenge may cancel it.")
         with refusals():
-            challenge_cancel(challenge=row, operator=operator_of(request, AuditEntry.Channel.API, account))
+            challenge_cancel(challenge=row, operator=operator_of(request, AuditEntry.Channel.API))
         return Response(ChallengeAnswer(challenge_rows().get(pk=pk)).data)
 
 

@@ -25,7 +25,7 @@ from core.assignments.services import (
 from core.courses.sight import MARKS
 from core.courses.tutoring import SOURCES
 from core.errors import Refused
-from core.models import Assignment, Course, Member, User
+from core.models import Assignment, Course, User
 from core.people.audit_log import row_changes, row_values
 from core.people.rights import may
 from core.times import zone_of
@@ -58,7 +58,7 @@ def person(request: HttpRequest, course: str, assignment_id: int, member_id: int
     """Show the result of one student to the staff of the course."""
     row = _assignment(course, assignment_id)
     course_for(request, course, MARKS)
-    found = get_object_or_404(Member.objects.select_related("user"), course=row.course_id, pk=member_id)
+    found = get_object_or_404(row.course.members.select_related("user"), pk=member_id, user__as_team=None)
     (mark,) = assignment_marks(row, people=[found])
     form = MarkForm(initial={"marks": mark.marks})
     return _page(request, row, [mark], own=mark, of=found.user, form=form)
@@ -70,7 +70,7 @@ def person_mark(request: HttpRequest, course: str, assignment_id: int, member_id
     """Change the marks of one student by hand, or take that back."""
     row = _assignment(course, assignment_id)
     course_for(request, course, RIGHT)
-    found = get_object_or_404(Member.objects.select_related("user"), course=row.course_id, pk=member_id)
+    found = get_object_or_404(row.course.members.select_related("user"), pk=member_id, user__as_team=None)
     form = MarkForm(request.POST)
     if form.is_valid():
         marks = None if "back" in request.POST else form.cleaned_data["marks"]

@@ -92,7 +92,7 @@ def remind(request: HttpRequest, course: str) -> HttpResponse:
 def member(request: HttpRequest, course: str, member_id: int) -> HttpResponse:
     """Give a member another role, or remove them; they may leave too. Only organisers of the site choose teachers."""
     row, role = get_object_or_404(Course, slug=course), request.POST.get("role", "")
-    found = get_object_or_404(row.members.select_related("user"), pk=member_id)
+    found = get_object_or_404(row.members.select_related("user"), pk=member_id, user__as_team=None)
     leaves = role == "remove" and found.user == request.user and found.role != Role.TEACHER
     if not leaves:
         check(request, RIGHT, row.pk)

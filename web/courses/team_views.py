@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -25,6 +27,7 @@ from web.site.requests import whole_number
 from web.site.working import work
 
 RIGHT = "core.change_course"
+AGENTS = Count("account__agents", filter=Q(account__agents__deleted_at=None))
 
 
 @require_safe
@@ -35,7 +38,7 @@ def teams(request: HttpRequest, course: str) -> HttpResponse:
     member = _member(request, row)
     if member is None:
         check(request, "core.view_tournament", row.pk)
-    rows = list(row.teams.select_related("account").annotate(agent_count=Count("account__agents")))
+    rows = list(row.teams.select_related("account").annotate(agent_count=AGENTS))
     people: dict[int | None, list[Member]] = {}
     for one in services.members_of_teams(rows):
         people.setdefault(one.team_id, []).append(one)
@@ -117,6 +120,10 @@ def _done(team: Team, do: str, person: Member | None, *, is_in: bool) -> str:
             return "There is a new link." if do == "open" else "The link has ended."
         case "leave" if person is not None and is_in:
             services.member_move(member=person, team=None)
+            if not team.people.exists():
+                with suppress(Refused):
+                    services.team_delete(team=team)
+                    return f"You have left {team}, which had no agents and is gone."
             return f"You have left {team}. Its agents stay with it."
         case "remove" if person is not None:
             services.member_move(member=person, team=None)
@@ -158,12 +165,16 @@ def move(request: HttpRequest, course: str) -> HttpResponse:
     team = get_object_or_404(row.teams, pk=key) if key else None
     keys = [number for word in request.POST.getlist("member") if (number := whole_number(word))]
     chosen = list(services.students(row).filter(pk__in=keys).select_related("user"))
-    with transaction.atomic():
-        for one in chosen:
-            services.member_move(member=one, team=team)
-        record(request, "move_to_team", row, f"{team or 'no team'}: {', '.join(str(one.user) for one in chosen)}")
-    count = f"{len(chosen)} {'student is' if len(chosen) == 1 else 'students are'}"
-    messages.success(request, f"{count} in {team or 'no team'} now.")
+    try:
+        with transaction.atomic():
+            for one in chosen:
+                services.member_move(member=one, team=team)
+            record(request, "move_to_team", row, f"{team or 'no team'}: {', '.join(str(one.user) for one in chosen)}")
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        count = f"{len(chosen)} {'student is' if len(chosen) == 1 else 'students are'}"
+        messages.success(request, f"{count} in {team or 'no team'} now.")
     return redirect("web:course_people", row.slug)
 
 

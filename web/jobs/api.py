@@ -206,7 +206,7 @@ class JobCancel(Acting):
         if row.submission.agent.owner_id != account.pk:
             raise PermissionDenied("Only the owner of an agent may cancel its jobs.")
         with refusals():
-            phase_cancel(job=row, operator=operator_of(request, AuditEntry.Channel.API, account))
+            phase_cancel(job=row, operator=operator_of(request, AuditEntry.Channel.API))
         return Response(JobFullAnswer(one(job_rows(kind), pk=pk), context={"request": request}).data)
 
 
@@ -233,7 +233,7 @@ class JobPriority(OfKind, Acting):
         row = one(rows, pk=pk)
         priority = checked(PriorityRequest, request)["priority"]
         with refusals():
-            priority_set(job=row, priority=priority, operator=operator_of(request, AuditEntry.Channel.API, account))
+            priority_set(job=row, priority=priority, operator=operator_of(request, AuditEntry.Channel.API))
         return Response(JobFullAnswer(one(rows, pk=pk), context={"request": request}).data)
 
 

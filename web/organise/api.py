@@ -61,7 +61,7 @@ class TournamentAct(Acting):
         form = QuestionForm(action.question, checked(ActRequest, request))
         if not form.is_valid():
             raise ValidationError({name: [str(one) for one in found] for name, found in form.errors.items()})
-        operator = operator_of(request, AuditEntry.Channel.API, account)
+        operator = operator_of(request, AuditEntry.Channel.API)
         is_done, sentence = act_on(row, action, form.answer(account), operator)
         if not is_done:
             raise ValidationError({"detail": said([row], sentence)})

@@ -77,6 +77,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         course := Course.objects.create(slug="club", name="Club"),
         member := Member.objects.create(course=course, user=people.alice),
         team_create(course=course, name="robot-builders"),
+        course.former_teams.create(user=people.alice, left_at=times["stopped"]),
         week := course.assignments.create(
             environment=environment, name="Week", opens_at=factories.NOON, due_at=times["stopped"]
         ),

@@ -616,6 +616,7 @@ core.noticechoice         200 403 200 403 403 403 200
 core.course               200 403 200 403 403 403 200
 core.errormail            200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
+core.formerteam           200 403 200 403 403 403 200
 core.member               200 403 200 403 403 403 200
 core.announcement         200 403 200 403 403 403 200
 core.package              200 200 200 302 403 403 200

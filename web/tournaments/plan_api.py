@@ -79,7 +79,7 @@ class TournamentsPlanned(TournamentList, Acting):
         row = Tournament(**asked | given)
         with refusals():
             tournament_plan(tournament=row, invited=invited, now=timezone.now())
-        audit_record(operator=operator_of(request, AuditEntry.Channel.API, account), action="add", row=row)
+        audit_record(operator=operator_of(request, AuditEntry.Channel.API), action="add", row=row)
         return Response(TournamentAnswer(one(tournament_rows(), pk=row.pk)).data, status=201)
 
 

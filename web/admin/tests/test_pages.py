@@ -114,6 +114,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.lens(tournament.environment)
     course = Course.objects.create(slug="anna", name="Anna's course")
     member = Member.objects.create(course=course, user=players[0].agent.owner)
+    course.former_teams.create(user=member.user, left_at=timezone.now())
     team_create(course=course, name="Annas")
     week = course.assignments.create(
         environment=tournament.environment, name="Anna's week", opens_at=factories.NOON, due_at=timezone.now()

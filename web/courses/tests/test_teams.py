@@ -11,12 +11,29 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from core.courses.services import people_tell
-from core.courses.teams import member_move, team_create
-from core.models import Agent, ApiToken, AuditEntry, Course, Member, Notice, Role, SeenBy, Team, Tournament, User
+from core.courses.services import member_remove, people_tell
+from core.courses.teams import member_move, team_create, team_join, teams_from_names
+from core.errors import Refused
+from core.models import (
+    Agent,
+    ApiToken,
+    AuditEntry,
+    Course,
+    Eligibility,
+    JobState,
+    Member,
+    Notice,
+    Role,
+    SeenBy,
+    Team,
+    Tournament,
+    User,
+)
+from core.moderation.deletion import account_delete
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.registration_selectors import owner_obstacle
 from web.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -119,7 +136,7 @@ def test_the_roster_moves_people_between_teams(course: Course, team: Team, cast:
     teacher.post(reverse("web:team_change", args=[course.slug, red.pk]), {"do": "delete"})
     assert not User.objects.filter(username="red").exists()
     refused = teacher.post(reverse("web:team_change", args=[course.slug, team.pk]), {"do": "delete"}, follow=True).text
-    assert "blue owns agents, so it stays." in refused
+    assert "blue owns agents or runs, so it stays." in refused
 
 
 def test_what_a_person_does_as_the_team_is_the_teams(course: Course, team: Team, cast: Cast, visit: As) -> None:
@@ -191,6 +208,17 @@ def test_entries_in_the_audit_log_name_the_person(course: Course, team: Team, ca
     assert AuditEntry.objects.get(action="open_team").operator == "bob"
 
 
+def test_the_audit_log_names_the_person_of_a_token_too(team: Team, cast: Cast) -> None:
+    azure = Agent.objects.get(name="azure").submissions.get()
+    berta = factories.ready(factories.agent(cast.alice, factories.environment(), "berta"))
+    row = factories.challenged(azure, berta, state=JobState.QUEUED)
+    _, token = token_create(owner=cast.bob, name="laptop", now=timezone.now(), team=team)
+    cancel = reverse("api:challenge_cancel", args=[row.pk])
+    answer = Client().post(cancel, headers={"authorization": f"Bearer {token}"})
+    assert answer.status_code == 200, answer.content
+    assert AuditEntry.objects.get(action="cancel challenge").operator == "bob"
+
+
 def test_the_page_of_tokens_offers_teams(team: Team, cast: Cast) -> None:
     bob, alice = logged_in("bob"), logged_in("alice")
     assert "Acts for" in bob.get("/profile/tokens/").text
@@ -222,3 +250,141 @@ def test_queries_do_not_grow_with_people_and_teams(course: Course, team: Team, c
             new = team_create(course=course, name=f"t{number}{name}")
             Member.objects.create(course=course, user=factories.user(f"p{number}{name}"), team=new)
     assert counts[0] == counts[1]
+
+
+def test_the_account_of_a_team_has_no_role_of_its_own(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    row, olga = course.members.get(user=team.account), visit(cast.olga)
+    address = reverse("web:course_member", args=[course.slug, row.pk])
+    for role in (Role.TEACHER, Role.TUTOR, "remove"):
+        assert olga.post(address, {"role": role}).status_code == 404
+    assert course.members.get(user=team.account).role == Role.STUDENT
+
+
+def test_a_student_who_gets_another_role_leaves_the_team(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    bob = works(visit(cast.bob), team)
+    row = course.members.get(user=cast.bob)
+    visit(cast.alice).post(reverse("web:course_member", args=[course.slug, row.pk]), {"role": Role.TUTOR})
+    assert [(str(one.user), one.leads) for one in team.people.all()] == [("charlie", True)]
+    assert bob.post(reverse("web:work_as"), {"team": team.pk}).status_code == 403
+
+
+def test_a_person_who_deletes_the_account_leaves_the_team(course: Course, team: Team, cast: Cast) -> None:
+    account_delete(user=cast.bob)
+    assert [(str(one.user), one.leads) for one in team.people.all()] == [("charlie", True)]
+    with pytest.raises(Refused, match="A team stays as long as its results"):
+        account_delete(user=team.account)
+
+
+def test_organisers_are_offered_for_a_team_only_what_it_can_have(team: Team, cast: Cast, visit: As) -> None:
+    shown = visit(cast.olga).get(reverse("web:organise_person", args=[team.account.pk])).text
+    assert "Ban" in shown
+    assert "Mail a link for a new password" not in shown
+    assert "Delete the account" not in shown
+
+
+def test_all_people_of_a_team_are_one_entrant_also_without_the_team(
+    course: Course, team: Team, cast: Cast, visit: As
+) -> None:
+    game, cup = factories.environment(), Tournament.objects.get()
+    game.active_per_owner = 1
+    game.save(update_fields=["active_per_owner"])
+    register = reverse("web:register", args=["tic-tac-toe", cup.edition])
+    for person in (cast.bob, cast.charlie):
+        own = factories.agent(person, game, f"of-{person}")
+        factories.ready(own)
+        visit(person).post(register, {"agent": own.pk})
+    assert [str(row.agent) for row in cup.registrations.all()] == ["of-bob"]
+
+
+def test_people_join_a_team_only_with_what_one_owner_may_register(
+    course: Course, team: Team, cast: Cast, visit: As
+) -> None:
+    game, cup = factories.environment(), Tournament.objects.get()
+    game.active_per_owner = 1
+    game.save(update_fields=["active_per_owner"])
+    own = factories.agent(cast.charlie, game, "own")
+    factories.ready(own)
+    row = course.members.get(user=cast.charlie)
+    member_move(member=row, team=None)
+    cup.registrations.create(agent=own)
+    cup.registrations.create(agent=Agent.objects.get(name="azure"))
+    with pytest.raises(Refused, match="charlie and blue have registered more than 1 for"):
+        team_join(member=row, team=team)
+    move = reverse("web:course_move", args=[course.slug])
+    refused = visit(cast.alice).post(move, {"member": row.pk, "team": team.pk}, follow=True).text
+    assert "charlie and blue have registered more than 1" in refused
+    cup.registrations.filter(agent=own).delete()
+    team_join(member=row, team=team)
+    assert team.people.count() == 2
+
+
+def test_joining_reads_what_has_changed_meanwhile(course: Course, team: Team, cast: Cast) -> None:
+    row = course.members.get(user=cast.charlie)
+    member_move(member=row, team=None)
+    stale = course.members.get(user=cast.charlie)
+    red = team_create(course=course, name="red", people=[row])
+    with pytest.raises(Refused, match="You are in another team, red"):
+        team_join(member=stale, team=team)
+    member_remove(member=course.members.get(user=cast.charlie))
+    with pytest.raises(Refused, match="Teams are for students"):
+        team_join(member=stale, team=team)
+    assert not red.people.exists()
+
+
+def test_a_team_of_the_class_list_may_enter_what_is_for_it(course: Course, cast: Cast) -> None:
+    User.objects.filter(pk=cast.bob.pk).update(team="Team 1")
+    teams_from_names(course=course)
+    cup = factories.planned(factories.environment(), eligibility=Eligibility.TEAMS, teams=["Team 1"])
+    made = Team.objects.get(account__username="Team-1")
+    assert owner_obstacle(cup, made.account) == ""
+
+
+def test_teams_are_not_people_of_a_filter_of_the_roster(course: Course, cast: Cast, visit: As) -> None:
+    team_create(course=course, name="red")
+    roster = reverse("web:course_people", args=[course.slug])
+    shown = visit(cast.alice).get(roster, {"show": "nothing"}).text
+    assert "Remind 2" in shown
+
+
+def test_students_make_no_more_teams_than_there_are_students(course: Course, cast: Cast, visit: As) -> None:
+    bob, add = visit(cast.bob), reverse("web:team_add", args=[course.slug])
+    bob.post(add, {"name": "typo"})
+    typo = Team.objects.get()
+    left = bob.post(reverse("web:team_change", args=[course.slug, typo.pk]), {"do": "leave"}, follow=True).text
+    assert "You have left typo, which had no agents and is gone." in left
+    game = factories.environment()
+    for name in ("one", "two"):
+        bob.post(add, {"name": name})
+        made = Team.objects.get(account__username=name)
+        factories.agent(made.account, game, f"of-{name}")
+        bob.post(reverse("web:team_change", args=[course.slug, made.pk]), {"do": "leave"})
+    assert "There are as many teams as students here." in bob.post(add, {"name": "three"}, follow=True).text
+    assert Team.objects.count() == 2
+
+
+def test_the_page_of_a_tournament_leads_people_to_their_team(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    cup, bob = Tournament.objects.get(), visit(cast.bob)
+    address = reverse("web:edition", args=["tic-tac-toe", cup.edition])
+    assert "Your team <strong>blue</strong> may register its own agents." in bob.get(address).text
+    shown = works(bob, team).get(address).text
+    assert "may register its own agents" not in shown
+    assert "azure" in shown
+
+
+def test_deleted_agents_of_a_team_are_not_counted(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    bob = visit(cast.bob)
+    assert "bob, charlie; 1 agent<" in bob.get(page(course)).text
+    Agent.objects.update(deleted_at=timezone.now())
+    assert "bob, charlie; 0 agents<" in bob.get(page(course)).text
+
+
+def test_a_team_has_a_name_without_spaces(course: Course, cast: Cast, visit: As) -> None:
+    add = reverse("web:team_add", args=[course.slug])
+    assert "and no spaces." in visit(cast.bob).post(add, {"name": "Blue Foxes"}, follow=True).text
+    assert not Team.objects.exists()
+
+
+def test_after_a_refused_form_people_go_on_at_home(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    bob = works(visit(cast.bob), team)
+    refused = bob.post(reverse("web:agent_create", args=["tic-tac-toe"]), {}).text
+    assert 'name="next" value=""' in refused

@@ -143,7 +143,7 @@ MAIL_LINK = OrganiserAction(
     label="Mail a link to choose a new password",
     button="Mail a link for a new password",
     do=_mail_link,
-    fits=lambda user: user.is_active and not user.is_system,
+    fits=lambda user: user.is_active and user.has_mailbox,
 )
 END_SESSIONS = OrganiserAction(
     name="end_sessions",
@@ -164,7 +164,7 @@ DELETE_ACCOUNT = OrganiserAction(
         "cannot be undone.",
         button="Delete for good",
     ),
-    fits=lambda user: not user.is_system and not user.is_deleted,
+    fits=lambda user: not (user.is_system or user.is_team or user.is_deleted),
     right="delete",
 )
 REVOKE = OrganiserAction(
