@@ -28,6 +28,7 @@ from core.models import (
     Course,
     Duel,
     Environment,
+    FormerTeam,
     JobState,
     Notice,
     Submission,
@@ -387,6 +388,8 @@ def test_a_teachers_term_from_the_list_of_the_class_to_the_marks(sit: Seat, tmp_
     teams = User.objects.filter(username__in=STUDENTS).values_list("team", flat=True)
     assert len(set(teams)) == 20
     teams_made(tess)
+    # Made with the course, before its first deadline.
+    FormerTeam.objects.update(left_at=due_at - 30 * DAY)
 
     weeks = term_added(tess, games, due_at)
     versions = uploads_made(games["connect-four"], weeks)
