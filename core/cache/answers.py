@@ -27,6 +27,30 @@ PATIENCE_SECONDS = 5.0
 LONGEST_SECONDS = 60.0
 """Time after which a caller that computes an answer counts as gone, and another one computes it."""
 
+
+class Near:
+    """Copies of the answers that this process has read last, as bytes; its threads share them."""
+
+    MOST_BYTES = 16_000_000
+
+    def __init__(self) -> None:
+        self._copies: dict[str, bytes] = {}
+        self._bytes, self._lock = 0, threading.Lock()
+
+    def get(self, key: str) -> bytes | None:
+        """Return the copy of an answer."""
+        return self._copies.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep a copy; the oldest ones make room for it."""
+        with self._lock:
+            self._bytes += len(data) - len(self._copies.pop(key, b""))
+            self._copies[key] = data
+            while self._bytes > self.MOST_BYTES:
+                self._bytes -= len(self._copies.pop(next(iter(self._copies))))
+
+
+_near = Near()
 _locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 _locks_lock = threading.Lock()
 
@@ -57,14 +81,18 @@ def cached(
 
     clock: seconds, the same on all hosts; an answer from the future is not fresh.
     """
-    kept = _read(key, kind)
-    if kept is not None and (_is_fresh(kept, version, seconds, clock()) or not _is_first(key)):
+
+    def is_fresh(kept: _Kept) -> bool:
+        return kept.version == version and 0 <= clock() - kept.ended < max(seconds, kept.took)
+
+    kept = _read(key, kind, is_fresh)
+    if kept is not None and (is_fresh(kept) or not _is_first(key)):
         old: Answer = kept.answer
         return old
     try:
         with _lock_of(key):
-            newer = _read(key, kind)
-            if newer is not None and _is_fresh(newer, version, seconds, clock()):
+            newer = _read(key, kind, is_fresh)
+            if newer is not None and is_fresh(newer):
                 answer: Answer = newer.answer
                 return answer
             begun = clock()
@@ -95,17 +123,23 @@ class _Kept(NamedTuple):
     answer: Any
 
 
-def _read(key: str, kind: Any) -> _Kept | None:
-    """Return a kept answer; None without one, or for one that another version of the arena has written."""
+def _read(key: str, kind: Any, is_fresh: Callable[[_Kept], bool]) -> _Kept | None:
+    """Return a kept answer: this process's copy while it is fresh, else what all processes share."""
+    is_far = getattr(caches["answers"], "is_far", False)
+    if is_far and (mine := _decoded(_near.get(key), kind)) is not None and is_fresh(mine):
+        return mine
     data = caches["answers"].get(key)
+    if is_far and data is not None:
+        _near.put(key, data)
+    return _decoded(data, kind)
+
+
+def _decoded(data: bytes | None, kind: Any) -> _Kept | None:
+    """Return a kept answer; None without one, or for one that another version of the arena has written."""
     try:
         return None if data is None else _Kept(*msgspec.msgpack.decode(data, type=tuple[float, float, str, kind]))
     except (msgspec.DecodeError, TypeError):
         return None
-
-
-def _is_fresh(kept: _Kept, version: str, seconds: float, now: float) -> bool:
-    return kept.version == version and 0 <= now - kept.ended < max(seconds, kept.took)
 
 
 def _is_first(key: str) -> bool:

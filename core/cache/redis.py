@@ -134,6 +134,8 @@ class SteadyRedisCache(BaseCache):
     """
 
     outage = Outage()
+    is_far = True
+    """Whether reading a value is slower than reading it from this process's memory."""
 
     def __init__(self, server: str | list[str], params: dict[str, Any]) -> None:
         super().__init__(params)

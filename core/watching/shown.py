@@ -11,13 +11,14 @@ import re
 from hashlib import sha256
 from typing import NamedTuple
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from core.cache.answers import cached
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
     AuditEntry,
+    Duel,
     Environment,
     Evaluation,
     FormerName,
@@ -42,8 +43,8 @@ from core.watching.lookups import (
     VERSIONS,
 )
 
-STILL_SECONDS, MOVING_SECONDS = 300.0, 1.0
-"""How long what is shown may be kept while nothing moves, and while something does."""
+STILL_SECONDS, LIST_SECONDS, MOVING_SECONDS = 300.0, 5.0, 1.0
+"""How long what is shown may be kept: while nothing moves, a list over all environments then, while something moves."""
 
 
 FIT = (
@@ -74,6 +75,15 @@ class _Around(NamedTuple):
 def now_shown() -> Shown:
     """Return the version of what may change at any time: it is kept for a second."""
     return Shown("", MOVING_SECONDS)
+
+
+def everything_shown() -> Shown:
+    """Return the version of lists over all environments.
+
+    What lists show beside it, such as the text about an agent, may be a few seconds old.
+    """
+    found = cached("shown:*", _Around, _everything)
+    return Shown(found.boards, MOVING_SECONDS if found.is_moving else LIST_SECONDS)
 
 
 def environment_shown(slug: str) -> Shown | None:
@@ -146,20 +156,29 @@ def _both(around: Shown, facts: object, *, is_moving: bool) -> Shown:
 
 
 def _around(slug: str) -> _Around | None:
-    found = cached(f"shown:{slug}", _Around, lambda: _environment(slug))
+    found = cached(f"shown:{slug}", _Around, lambda: _of(Environment.objects.filter(slug=slug)))
     return found if found.boards else None
 
 
-def _environment(slug: str) -> _Around:
-    """Return the versions, empty without such an environment, and whether anything of it is moving. Ten queries."""
+def _everything() -> _Around:
+    around = _of(Environment.objects.all())
+    newest = [model._default_manager.aggregate(newest=Max("pk")) for model in (Submission, Duel, Evaluation)]
+    is_moving = around.is_moving or any(
+        model._default_manager.filter(state__in=OPEN).exists() for model in (Duel, Evaluation)
+    )
+    return _Around(around.names, _digest([around.boards, newest]), is_moving)
+
+
+def _of(environments: QuerySet[Environment]) -> _Around:
+    """Return the versions, empty without an environment, and whether anything of them is moving. Ten queries."""
     columns = [field.attname for field in Environment._meta.concrete_fields]
-    found = Environment.objects.filter(slug=slug).values(*columns).first()
-    if found is None:
+    found = list(environments.order_by("pk").values(*columns))
+    if not found:
         return _Around("", "", False)
-    key = found["id"]
-    fit = Environment.objects.values(*FIT).get(pk=key)
+    keys = [row["id"] for row in found]
+    fits = list(Environment.objects.filter(pk__in=keys).order_by("pk").values(*FIT))
     running = Q(state=TournamentState.RUNNING)
-    tournaments = Tournament.objects.filter(environment=key).aggregate(
+    tournaments = Tournament.objects.filter(environment__in=keys).aggregate(
         count=Count("pk"),
         running=Count("pk", filter=running),
         planned=Count("pk", filter=Q(state=TournamentState.PLANNED)),
@@ -167,38 +186,37 @@ def _environment(slug: str) -> _Around:
         made=Sum("table_version"),
         ended=Max("ended_at"),
     )
-    agents = Agent.objects.filter(environment=key).aggregate(
+    agents = Agent.objects.filter(environment__in=keys).aggregate(
         count=Count("pk"),
         disabled=Count("pk", filter=Q(is_disabled=True)),
         resting=Count("pk", filter=Q(is_resting=True)),
         barred=Count("pk", filter=Q(owner__is_active=False)),
     )
-    versions = Submission.objects.filter(agent__environment=key).aggregate(
+    versions = Submission.objects.filter(agent__environment__in=keys).aggregate(
         benched=Count("pk", filter=Q(is_benched=True)),
         deleted=Count("deleted_at"),
         removed=Count("image_removed_at"),
     )
-    of_environment = Q(submission__agent__environment=key)
-    validated = Validation.objects.filter(of_environment, state=JobState.SUCCEEDED).aggregate(
+    validated = Validation.objects.filter(submission__agent__environment__in=keys, state=JobState.SUCCEEDED).aggregate(
         count=Count("pk"), ended=Max("ended_at")
     )
-    scored = Evaluation.objects.filter(environment=key).aggregate(
+    scored = Evaluation.objects.filter(environment__in=keys).aggregate(
         count=Count("pk"), ended=Max("ended_at"), current=Count("pk", filter=Q(is_current=True))
     )
     registered = Registration.objects.filter(
-        tournament__environment=key, tournament__state=TournamentState.PLANNED
+        tournament__environment__in=keys, tournament__state=TournamentState.PLANNED
     ).aggregate(count=Count("pk"), newest=Max("pk"), agents=Sum("agent"))
     rest = {
-        "names": FormerName.objects.filter(environment=key).aggregate(newest=Max("pk")),
+        "names": FormerName.objects.filter(environment__in=keys).aggregate(newest=Max("pk")),
         "acts": AuditEntry.objects.aggregate(newest=Max("pk")),
     }
     is_moving = (
         bool(tournaments["running"])
-        or (fit["ledger_sums__rated_version"] or 0) > (fit["rating_pool__ledger_version"] or 0)
-        or found["kind"] == "APP"
+        or any((fit["ledger_sums__rated_version"] or 0) > (fit["rating_pool__ledger_version"] or 0) for fit in fits)
+        or any(row["kind"] == "APP" for row in found)
     )
     names = _digest([found, agents, rest])
-    return _Around(names, _digest([names, fit, tournaments, registered, versions, validated, scored]), is_moving)
+    return _Around(names, _digest([names, fits, tournaments, registered, versions, validated, scored]), is_moving)
 
 
 def _digest(facts: object) -> str:

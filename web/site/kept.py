@@ -6,6 +6,7 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from core.watching.shown import (
     duel_shown,
     environment_shown,
     evaluation_shown,
+    everything_shown,
     now_shown,
     tournament_shown,
     user_shown,
@@ -34,7 +36,7 @@ from core.watching.shown import (
 
 Next = Callable[[HttpRequest], HttpResponseBase]
 KEPT: Mapping[str, tuple[Callable[..., Shown | None], tuple[str, ...]]] = {
-    "web:home": (now_shown, ()),
+    "web:home": (everything_shown, ()),
     "web:watch": (now_shown, ()),
     "web:tournament_calendar": (now_shown, ()),
     "web:environment": (environment_shown, ("slug",)),
@@ -57,9 +59,11 @@ KEPT: Mapping[str, tuple[Callable[..., Shown | None], tuple[str, ...]]] = {
 }
 """Answers that are kept, by the name of the address: what returns the version, and what it takes of the address."""
 API = re.compile(r"/api/(?:v1/(?:environments|agents|tournaments|ratings|duels|evaluations)|leaderboard)/")
-"""Lists and rows of the API, which are kept for a second if KEPT has no version of them."""
+"""Lists and rows of the API, which are kept by the version of everything if KEPT has no version of them."""
 QUERY = re.compile(r"(?:(?:page|environment|state|agent)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
 """Queries of addresses whose answers are kept; others are too many to keep."""
+resolved = lru_cache(maxsize=4096)(resolve)
+"""The addresses of paths: a kept answer costs little more than to find the pattern of its path among all patterns."""
 is_on = True
 """Off in most tests, which look at a page again within a second of a change."""
 ASKED_BY = ("HX-Request", "HX-Target")
@@ -175,7 +179,7 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         return None
     try:
         request.get_host()
-        match = resolve(request.path_info)
+        match = resolved(request.path_info, settings.ROOT_URLCONF)
     except (Resolver404, DisallowedHost):
         return None
     is_kept = match.view_name in KEPT or API.match(request.path_info)
@@ -183,9 +187,9 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
 
 
 def _shown(request: HttpRequest, match: ResolverMatch) -> Shown | None:
-    shown, names = KEPT.get(match.view_name, (now_shown, ()))
+    shown, names = KEPT.get(match.view_name, (everything_shown, ()))
     named: dict[str, Any] = {**request.GET.dict(), **match.kwargs}
-    return shown(*(named[name] for name in names)) if named.keys() >= set(names) else now_shown()
+    return shown(*(named[name] for name in names)) if named.keys() >= set(names) else everything_shown()
 
 
 def _key(request: HttpRequest) -> str:

@@ -19,7 +19,7 @@ from django.core.cache.backends.redis import RedisCache
 from pytest_django.fixtures import Settings
 
 import core.cache.answers
-from core.cache.answers import cached
+from core.cache.answers import Near, cached
 from core.cache.redis import Outage, SteadyRedisCache
 from core.tests.clocks import Clock
 from tests.machine import redis_server
@@ -203,6 +203,7 @@ def test_an_outage_is_told_once_a_minute_in_one_line(clock: Clock, caplog: pytes
 def use(settings: Settings, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[..., None]:
     """Let Django's cache be in this Redis."""
     monkeypatch.setattr(SteadyRedisCache, "outage", Outage(clock))
+    monkeypatch.setattr(core.cache.answers, "_near", Near())
 
     def use(server: str, options: dict[str, float] = LONG) -> None:
         one = {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
@@ -280,10 +281,13 @@ def test_answers_stay_right_while_redis_is_used_flushed_killed_and_started_again
     with redis_server(redis_socket) as server:
         assert [ask(), ask()] == [1, 1]
         cache.clear()
+        # Of this process's own copy, which is as fresh.
+        assert ask() == 1
+        clock.now += 1
         assert [ask(), ask()] == [2, 2]
         server.kill()
         server.wait(10)
-        # Kept in Redis alone, which is gone.
+        clock.now += 1
         assert [ask(), ask()] == [3, 3]
         clock.now += 1
         assert ask() == 4
@@ -342,6 +346,40 @@ def test_processes_share_what_is_in_redis_and_take_turns(
     other.delete("shared:computed")
     assert cached("shared", Any, lambda: "second", clock=clock) == "second"
     other.delete("shared")
+
+
+@pytest.mark.redis
+def test_a_process_reads_an_answer_once_while_it_is_fresh(
+    use: Callable[..., None], clock: Clock, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(redis_url)
+    reads: list[str] = []
+    get = SteadyRedisCache.get
+
+    def counting(self: SteadyRedisCache, key: str, *arguments: Any, **named: Any) -> Any:
+        reads.append(key)
+        return get(self, key, *arguments, **named)
+
+    monkeypatch.setattr(SteadyRedisCache, "get", counting)
+    assert cached("near", Any, lambda: "first", clock=clock, version="1") == "first"
+    reads.clear()
+    for _ in range(3):
+        assert cached("near", Any, lambda: "wrong", clock=clock, version="1") == "first"
+    assert reads == ["near"]
+    # Of another version, and then not fresh any more, though another process has the next one.
+    assert cached("near", Any, lambda: "second", clock=clock, version="2") == "second"
+    assert cached("near", Any, lambda: "wrong", clock=clock, version="2") == "second"
+    clock.now += 1
+    SteadyRedisCache(redis_url, {}).set("near", msgspec.msgpack.encode((clock.now, 0.0, "2", "of another")))
+    assert cached("near", Any, lambda: "wrong", clock=clock, version="2") == "of another"
+
+
+def test_copies_of_answers_take_a_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Near, "MOST_BYTES", 10)
+    near = Near()
+    for key, size in (("a", 4), ("b", 4), ("b", 6), ("c", 3), ("d", 11), ("e", 2)):
+        near.put(key, bytes(size))
+    assert [len(near.get(key) or b"") for key in "abcde"] == [0, 0, 0, 0, 2]
 
 
 @pytest.mark.redis
