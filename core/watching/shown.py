@@ -17,6 +17,7 @@ from core.cache.answers import cached
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
+    Audience,
     AuditEntry,
     Duel,
     Environment,
@@ -183,6 +184,7 @@ def _of(environments: QuerySet[Environment]) -> _Around:
         running=Count("pk", filter=running),
         planned=Count("pk", filter=Q(state=TournamentState.PLANNED)),
         newest=Max("pk"),
+        public=Count("pk", filter=Q(results=Audience.PUBLIC)),
         made=Sum("table_version"),
         ended=Max("ended_at"),
     )

@@ -36,7 +36,7 @@ from core.watching.shown import (
 
 Next = Callable[[HttpRequest], HttpResponseBase]
 KEPT: Mapping[str, tuple[Callable[..., Shown | None], tuple[str, ...]]] = {
-    "web:home": (everything_shown, ()),
+    "web:home": (now_shown, ()),
     "web:watch": (now_shown, ()),
     "web:tournament_calendar": (now_shown, ()),
     "web:environment": (environment_shown, ("slug",)),

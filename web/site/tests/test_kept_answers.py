@@ -12,7 +12,21 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.models import Agent, Audience, Duel, Environment, JobState, LedgerVoid, Rating, Tournament, User
+from core.jobs.states import OPEN
+from core.models import (
+    Agent,
+    Audience,
+    Duel,
+    Environment,
+    EnvironmentKind,
+    JobState,
+    LedgerVoid,
+    Rating,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+)
 from core.people.tokens import token_create
 from core.submissions import descriptions, naming
 from core.tests import factories
@@ -97,6 +111,56 @@ def test_the_board_shows_a_change_to_strangers_after_a_second(
     kept = Client().get(board).content
     caches["answers"].clear()
     assert kept == Client().get(board).content != before
+
+
+def _play(agent: Agent) -> None:
+    tournament = Tournament.objects.filter(environment=agent.environment)[0]
+    versions = list(Submission.objects.filter(agent__environment=agent.environment)[:2])
+    factories.duel(tournament, *versions, number=999, state=JobState.SUCCEEDED)
+
+
+def _hide(agent: Agent) -> None:
+    Tournament.objects.filter(environment=agent.environment).update(results=Audience.HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (_rename, "agents duels"),
+        (_rest, "agents"),
+        (_bar, "agents"),
+        (_upload, "agents"),
+        (_close, "environments"),
+        (_play, "duels"),
+        (_hide, "tournaments duels"),
+    ],
+)
+def test_the_lists_of_the_api_show_a_change_to_strangers_after_a_second(
+    change: Callable[[Agent], None], named: str, played: Agent, at: Moment
+) -> None:
+    Duel.objects.filter(state__in=OPEN).delete()
+    names = ("agents", "duels", "environments", "evaluations", "ratings", "tournaments")
+    addresses = [*(f"/api/v1/{name}/" for name in names), "/api/leaderboard/"]
+    before = {address: Client().get(address).content for address in addresses}
+    change(played)
+    at.shift(1)
+    kept = {address: Client().get(address).content for address in addresses}
+    caches["answers"].clear()
+    assert kept == {address: Client().get(address).content for address in addresses}
+    changed = {address for address in addresses if kept[address] != before[address]}
+    assert changed >= {f"/api/v1/{name}/" for name in named.split()}
+
+
+def test_a_list_is_made_once_in_five_seconds_while_nothing_changes(played: Agent, at: Moment) -> None:
+    Duel.objects.filter(state__in=OPEN).delete()
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
+    Environment.objects.exclude(pk=played.environment_id).update(kind=EnvironmentKind.RULES)
+    Client().get("/api/v1/agents/")
+    for seconds, is_made in ((4, False), (2, True)):
+        at.shift(seconds)
+        with CaptureQueriesContext(connection) as queries:
+            Client().get("/api/v1/agents/")
+        assert any('"core_agent"."description"' in query["sql"] for query in queries) == is_made
 
 
 def test_the_page_of_an_agent_shows_its_own_changes_at_once(played: Agent, at: Moment) -> None:
