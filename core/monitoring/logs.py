@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from datetime import UTC, datetime
 from typing import Any
-
-from pythonjsonlogger.core import RESERVED_ATTRS
-from pythonjsonlogger.json import JsonFormatter
 
 from arena_kit.log_context import bound_fields, trace_without_secrets, without_secrets
 from core.version import arena_version
@@ -18,7 +16,8 @@ REQUESTS = "arena.requests"
 """The logger of requests, with one line for each."""
 NOT_SHOWN = ("request", "server_time", "taskName", "color_message")
 """Attributes that libraries add to records and that help no reader."""
-STANDARD = frozenset({*RESERVED_ATTRS, *NOT_SHOWN})
+STANDARD = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", *NOT_SHOWN})
+"""Attributes that every record has, and those."""
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 """Characters that could begin a new line, move a reader's cursor, or cannot be encoded."""
 CONTROL_IN_TRACE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -62,30 +61,31 @@ def service_name() -> str:
     return _service
 
 
-class JsonLines(JsonFormatter):
+class JsonLines(logging.Formatter):
     """One JSON object a line. JSON escapes line breaks, so a message cannot forge another record."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__("{message}", style="{", reserved_attrs=STANDARD)
+    encode = json.JSONEncoder(default=str).encode
 
-    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
-        """Add the fields of every record, then those of its subject, then its own."""
-        log_data |= {
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the fields of every record, those of its subject, then its own and its trace."""
+        line = {
             "time": _time(record),
             "level": record.levelname,
             "logger": record.name,
-            "message": without_secrets(record.message),
+            "message": without_secrets(record.getMessage()),
             "service": _service,
             "version": arena_version(),
             **bound_fields(),
             **_extra(record),
         }
-        # Traces, and messages that are mappings.
-        for name, value in message_dict.items():
-            log_data.setdefault(name, value)
+        if record.exc_info:
+            line["exc_info"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            line["stack_info"] = record.stack_info
+        return self.encode(line)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
-        return trace_without_secrets(logging.Formatter.formatException(self, ei), ei[1])
+        return trace_without_secrets(super().formatException(ei), ei[1])
 
 
 class Lines(logging.Formatter):
