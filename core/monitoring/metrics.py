@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial, wraps
+from functools import lru_cache, partial, wraps
 from typing import ParamSpec
 
 from django.conf import settings
@@ -239,8 +239,14 @@ def leaderboard_asked(*, env_id: str, sort: str, seconds: float) -> None:
 @_harmless
 def request_answered(*, handler: str, method: str, status: int, seconds: float) -> None:
     """Count an answered request."""
-    REQUESTS.labels(_handlers.of(handler), method, str(status)).inc()
-    REQUEST_DURATION.labels(_handlers.of(handler), method).observe(seconds)
+    count, duration = _of_requests(_handlers.of(handler), method, status)
+    count.inc()
+    duration.observe(seconds)
+
+
+@lru_cache
+def _of_requests(handler: str, method: str, status: int) -> tuple[Counter, Histogram]:
+    return REQUESTS.labels(handler, method, str(status)), REQUEST_DURATION.labels(handler, method)
 
 
 @_harmless

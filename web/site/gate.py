@@ -61,7 +61,7 @@ MODELS: Mapping[str, type[Model]] = {
 def gate(match: ResolverMatch, viewer: Viewer) -> None:
     """Raise Http404 if an address names a row of a course, or of another person's assignment, that a person may not
     see."""
-    found = list(named(match.route, match.kwargs)) if match.kwargs else []
+    found = list(named(match.route, match.kwargs))
     if not found or not (any(rows.model in CHALLENGES for rows in found) or courses_closed(viewer).exists()):
         return
     if any(hidden(rows, viewer).exists() for rows in found):
@@ -113,7 +113,7 @@ class CourseGate:
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
         match = request.resolver_match
-        if match is None or match.namespace == "api":
+        if match is None or match.namespace == "api" or not match.kwargs:
             return None
         try:
             gate(match, viewer_of(request))

@@ -23,6 +23,7 @@ from core.people.hashers import TooManyHashes
 from core.people.second_factor_selectors import has_second_factor, second_factor_missing
 from core.people.sessions import is_logged_out, session_use
 from core.sealing import NotOpened
+from web.site.requests import comes_with_session, loaded_user
 from web.site.too_many import TooMany, too_many
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class SitePages:
             if not (settings.DEBUG and name == POLICY and response.status_code in (404, 500)):
                 response.headers.setdefault(name, value)
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
-        if isinstance(getattr(request, "user", None), User):
+        if loaded_user(request) is not None:
             response.headers.setdefault("Cache-Control", "private, no-store")
         if is_logged_out(request):
             response.headers["Clear-Site-Data"] = '"cache", "storage"'
@@ -124,7 +125,7 @@ class Sessions:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
-        if not isinstance(request.user, User):
+        if not comes_with_session(request) or not isinstance(request.user, User):
             return None
         # A page that renews a part of itself is not in use.
         if "HX-Request" not in request.headers:

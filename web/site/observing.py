@@ -14,12 +14,12 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import resolve
-from django.utils.functional import SimpleLazyObject
 
 from arena_kit.log_context import bound, without_secrets
 from core.monitoring.logs import REQUESTS
 from core.monitoring.metrics import OTHER, request_answered
 from core.tracing import Current, span
+from web.site.requests import loaded_user
 
 logger = logging.getLogger(REQUESTS)
 Next = Callable[[HttpRequest], HttpResponseBase]
@@ -89,8 +89,8 @@ def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) 
     # An unhealthy component logs a line of its own.
     level = logging.DEBUG if is_quiet and status != 500 else logging.ERROR if failed else logging.INFO
     fields: dict[str, object] = {"status_code": status, "duration_ms": round(seconds * 1000, 1)}
-    if (user := _user(request)) is not None:
-        fields["user"] = user
+    if (user := loaded_user(request)) is not None:
+        fields["user"] = user.pk
     logger.log(level, "request_failed" if failed else "request_completed", extra=fields)
 
 
@@ -103,11 +103,3 @@ def _id(request: HttpRequest) -> str:
 def _handler(request: HttpRequest) -> str:
     match = request.resolver_match
     return "unmatched" if match is None else match.view_name
-
-
-def _user(request: HttpRequest) -> int | None:
-    """Return the key of the user if the request has loaded it already; the log alone does not load users."""
-    user = request.__dict__.get("user")
-    if type(user) is SimpleLazyObject:
-        user = getattr(request, "_cached_user", None)
-    return getattr(user, "pk", None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, QueryDict
+from django.utils.functional import SimpleLazyObject
 from rest_framework.request import Request
 
 from core.addresses import client_address, network_of
@@ -14,6 +16,19 @@ def viewer_of(request: HttpRequest | Request) -> User | AnonymousUser:
     """Return the user or visitor that a request comes from, with the type that selectors expect."""
     assert isinstance(request.user, User | AnonymousUser)
     return request.user
+
+
+def comes_with_session(request: HttpRequest) -> bool:
+    """Return whether a request may come from a person who has logged in on the site."""
+    return settings.SESSION_COOKIE_NAME in request.COOKIES
+
+
+def loaded_user(request: HttpRequest) -> User | None:
+    """Return the account that a request comes from if it was read already; this reads none."""
+    user = vars(request).get("user")
+    if type(user) is SimpleLazyObject:
+        user = getattr(request, "_cached_user", None)
+    return user if isinstance(user, User) else None
 
 
 def whole_number(text: str) -> int | None:

@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 from core.courses.teams import worked_as
 from core.models import Team, User
 from core.people.rights import roles_lend
+from web.site.requests import comes_with_session
 
 TEAM = "works_as"
 """The place in a session for the key of the team as which its person works."""
@@ -34,7 +35,7 @@ class WorksAs:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: object) -> None:
-        if not isinstance(request.user, User) or TEAM not in request.session:
+        if not comes_with_session(request) or not isinstance(request.user, User) or TEAM not in request.session:
             return
         team = worked_as(request.user, request.session[TEAM])
         if team is None:
