@@ -62,8 +62,6 @@ API = re.compile(r"/api/(?:v1/(?:environments|agents|tournaments|ratings|duels|e
 """Lists and rows of the API, which are kept by the version of everything if KEPT has no version of them."""
 QUERY = re.compile(r"(?:(?:page|environment|state|agent)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
 """Queries of addresses whose answers are kept; others are too many to keep."""
-resolved = lru_cache(maxsize=4096)(resolve)
-"""The addresses of paths: a kept answer costs little more than to find the pattern of its path among all patterns."""
 is_on = True
 """Off in most tests, which look at a page again within a second of a change."""
 ASKED_BY = ("HX-Request", "HX-Target")
@@ -179,11 +177,20 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         return None
     try:
         request.get_host()
-        match = resolved(request.path_info, settings.ROOT_URLCONF)
+        match = _resolved(request.path_info, settings.ROOT_URLCONF)
     except (Resolver404, DisallowedHost):
         return None
     is_kept = match.view_name in KEPT or API.match(request.path_info)
     return match if is_kept else None
+
+
+@lru_cache(maxsize=4096)
+def _resolved(path: str, urls: str) -> ResolverMatch:
+    """Return the address of a path: to find it among all patterns takes as long as to answer with what is kept."""
+    match = resolve(path, urls)
+    # All patterns that did not fit.
+    match.tried = None
+    return match
 
 
 def _shown(request: HttpRequest, match: ResolverMatch) -> Shown | None:
