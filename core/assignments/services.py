@@ -10,6 +10,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from core.courses.organisers import agents_of_organisers
 from core.courses.repeats import next_name, weeks_later
 from core.errors import Refused
 from core.evaluations.seeds import seeds_for_assignment
@@ -27,7 +28,6 @@ from core.models import (
     MarkByHand,
     Member,
     NoticeKind,
-    Role,
     User,
 )
 from core.notices.services import Message, notify_each
@@ -59,11 +59,10 @@ def baselines_for(course: Course, assignment: Assignment | None = None) -> Query
 
     assignment: whose baselines are among them, even if they play no more.
     """
-    teachers = course.members.filter(role=Role.TEACHER).values("user")
-    owners = Q(owner__in=teachers) | Q(owner__is_staff=True) | Q(owner__is_quota_exempt=True)
-    can = Q(owners, environment__in=environments_for(course).order_by(), is_disabled=False, is_resting=False)
+    can = agents_of_organisers(course).filter(environment__in=environments_for(course).order_by())
     has = [] if assignment is None else list(assignment.baselines.values_list("agent", flat=True))
-    return Agent.objects.filter(can | Q(pk__in=has), deleted_at=None).select_related("environment", "owner")
+    rows = Agent.objects.filter(Q(pk__in=can.values("pk")) | Q(pk__in=has))
+    return rows.select_related("environment", "owner")
 
 
 def assignment_save(*, assignment: Assignment, wanted: Sequence[Wanted], weeks: int = 1) -> list[Assignment]:

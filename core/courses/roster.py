@@ -21,6 +21,7 @@ from core.models import (
     Submission,
     Tournament,
     TournamentState,
+    ranked,
 )
 
 NOTHING, FAILED, UNREGISTERED = "nothing", "failed", "unregistered"
@@ -106,7 +107,7 @@ def roster_get(course: Course, *, now: datetime) -> Roster:
         )
         for member in members
     ]
-    size = 0 if last is None else last.participants.filter(withdrawn_at=None).count()
+    size = 0 if last is None else last.participants.filter(ranked()).count()
     return Roster(rows, coming, last, size)
 
 
@@ -136,7 +137,7 @@ def _entered(tournament: Tournament) -> set[int]:
 
 def _places(tournament: Tournament) -> dict[int, Participant]:
     """Return the best place of each owner."""
-    rows = tournament.participants.filter(withdrawn_at=None).select_related("submission__agent").order_by("-rank")
+    rows = tournament.participants.filter(ranked()).select_related("submission__agent").order_by("-rank")
     return {row.submission.agent.owner_id: row for row in rows}
 
 

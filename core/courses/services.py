@@ -119,7 +119,7 @@ def announcement_write(
         readers = User.objects.filter(memberships__course=course)
         if tournament is not None:
             entered = tournament.registrations.order_by().values("agent__owner")
-            played = tournament.participants.order_by().values("submission__agent__owner")
+            played = tournament.participants.filter(is_baseline=False).order_by().values("submission__agent__owner")
             readers = readers.filter(Q(pk__in=entered) | Q(pk__in=played))
         people_tell(course=course, people=readers, title=f"{course}: {title}", text=text)
     return row

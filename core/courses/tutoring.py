@@ -25,7 +25,9 @@ def agents_tutored(viewer: Viewer) -> QuerySet[Agent]:
         tournament__course__in=courses, tournament__course__members__user=F("agent__owner")
     )
     played = Participant.objects.filter(
-        tournament__course__in=courses, tournament__course__members__user=F("submission__agent__owner")
+        is_baseline=False,
+        tournament__course__in=courses,
+        tournament__course__members__user=F("submission__agent__owner"),
     )
     tested = Challenge.objects.filter(
         assignment__course__in=courses, assignment__course__members__user=F("submission__agent__owner")

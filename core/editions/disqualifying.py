@@ -21,6 +21,8 @@ def participant_disqualify(*, participant: Participant, reason: str) -> None:
     """
     with transaction.atomic():
         tournament = _locked(participant)
+        if participant.is_baseline:
+            raise Refused("It is a baseline, which takes no rank.")
         rows = tournament.participants.filter(pk=participant.pk, disqualified_because="")
         if not rows.exists():
             raise Refused("It is disqualified already.")

@@ -6,9 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from arena_kit.ranking.formats import Plan
-from arena_kit.ranking.formats.ranking import standings_of
 from core.editions.progress import format_of, history_of
-from core.models import Duel, Participant, Tournament
+from core.models import Duel, Participant, Tournament, ranked
 from core.tournaments.rounds import counting, last_round
 
 
@@ -68,8 +67,8 @@ def _voided(tournament: Tournament, keys: Collection[int]) -> Voided:
 
 def _moved(tournament: Tournament, plan: Plan, *, out: int = 0) -> list[Moved]:
     """Return whose rank a plan changes, by their new ranks. out: the participant that leaves the table."""
-    after = {row.submission: row.rank for row in standings_of(plan)}
-    rows = tournament.participants.select_related("submission__agent").exclude(withdrawn_at__isnull=False)
+    after = {row.participant: row.rank for row in plan.table.rows}
+    rows = tournament.participants.filter(ranked()).select_related("submission__agent")
     moved = [
         Moved(row, row.rank, None if row.pk == out else after[row.submission_id]) for row in rows.order_by("rank", "pk")
     ]

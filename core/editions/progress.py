@@ -34,6 +34,7 @@ from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, To
 from core.ratings.ledger import ledger_change
 from core.tournaments.plan_selectors import DUEL_STATES
 from core.tournaments.plans import plan_save
+from core.tournaments.registration_selectors import baseline_list
 from core.tournaments.rounds import (
     Pairing,
     counting,
@@ -68,7 +69,8 @@ def format_of(tournament: Tournament) -> Format:
 
 def history_of(tournament: Tournament) -> History:
     """The history of a tournament, as its format reads it."""
-    seeds = tournament.participants.order_by(F("seeding").asc(nulls_last=True), "pk")
+    order = tournament.participants.order_by(F("seeding").asc(nulls_last=True), "pk")
+    seeds = list(order.values_list("submission", "is_baseline"))
     leaving = tournament.participants.exclude(withdrawn_at=None).order_by("withdrawn_at", "pk")
     left = {who: number for who, number in leaving.values_list("submission", "left_after") if number is not None}
     columns = ("pk", "round", "player_1", "player_2", "state", "started_at")
@@ -97,10 +99,11 @@ def history_of(tournament: Tournament) -> History:
             )
         records.append(record)
     return History(
-        participants=tuple(seeds.values_list("submission", flat=True)),
+        participants=tuple(who for who, _ in seeds),
         duels=tuple(records),
         left=left,
         seed=tournament.seed,
+        baselines=frozenset(who for who, is_baseline in seeds if is_baseline),
     )
 
 
@@ -119,15 +122,16 @@ def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
         if locked.starts_at is not None and locked.starts_at > now:
             raise NotYet(f"{locked} begins on {locked.moment(locked.starts_at)}; change that, or wait.")
         locked.seed = locked.seed or secrets.randbelow(2**31)
-        submissions = seeded(locked)
+        submissions, baselines = seeded(locked), baseline_list(locked)
         try:
             played = format_of(locked)
-            played.check(len(submissions))
+            played.check(len(submissions), len(baselines))
         except Impossible as problem:
             raise Refused(str(problem)) from None
         tournament_open(
             tournament=locked,
             submissions=submissions,
+            baselines=baselines,
             settings=format_settings(played),
             seed=locked.seed,
             now=now,
@@ -280,7 +284,7 @@ def _write(tournament: Tournament, plan: Plan) -> int:
     """Store the table and the plan of a tournament; return how many rows of the table have changed."""
     participants = {row.submission_id: row for row in tournament.participants.all()}
     changed = []
-    for standing in standings_of(plan):
+    for standing in standings_of(plan, {key for key, row in participants.items() if row.is_baseline}):
         row = participants[standing.submission]
         if any(getattr(row, name) != getattr(standing, name) for name in STANDING_FIELDS):
             for name in STANDING_FIELDS:

@@ -63,6 +63,7 @@ from core.models.tournament import (
     Seeding,
     Tournament,
     TournamentState,
+    ranked,
 )
 from core.models.user import User
 from core.models.validation import Validation
@@ -195,4 +196,5 @@ __all__ = [
     "Worker",
     "WorkerHost",
     "WorldLease",
+    "ranked",
 ]

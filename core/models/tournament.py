@@ -117,6 +117,9 @@ class Tournament(Zoned):
     eligibility = models.CharField(max_length=9, choices=Eligibility.choices, default=Eligibility.EVERYBODY)
     teams = models.JSONField(default=list, blank=True, help_text="Names of teams that may register.")
     invited = models.ManyToManyField(User, blank=True, related_name="invitations")
+    baselines = models.ManyToManyField(
+        Agent, blank=True, related_name="baseline_of", help_text="Agents that play without taking a rank or a place."
+    )
     max_participants = models.PositiveIntegerField(null=True, blank=True, help_text="Empty for no limit.")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     ledger_version = models.PositiveBigIntegerField(
@@ -250,6 +253,11 @@ class Registration(models.Model):
         return f"{self.agent} for {self.tournament}"
 
 
+def ranked(path: str = "") -> models.Q:
+    """Return the condition of participants with a rank: neither withdrawn nor baselines. path: that leads to them."""
+    return models.Q(**{f"{path}withdrawn_at": None, f"{path}is_baseline": False})
+
+
 class Participant(models.Model):
     """A submission's place in a tournament. The figures are derived from the ledger and can be recomputed."""
 
@@ -262,6 +270,9 @@ class Participant(models.Model):
     total_score = models.FloatField(default=0.0, help_text="Sum of the scores of its matches.")
     rank = models.PositiveIntegerField(default=1, help_text="Ties share: 1, 1, 3.")
     seeding = models.PositiveIntegerField(null=True, blank=True, help_text="Place in the seeding, from 1.")
+    is_baseline = models.BooleanField(
+        default=False, db_default=False, help_text="It plays, but takes no rank, and no rank depends on its duels."
+    )
     joined_after = models.PositiveIntegerField(
         null=True, editable=False, help_text="Last round drawn before it joined a ladder; 0 for none."
     )
@@ -313,6 +324,16 @@ class Participant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.submission} in {self.tournament}"
+
+    @property
+    def is_ranked(self) -> bool:
+        """Return whether it has a rank, see `ranked`."""
+        return self.withdrawn_at is None and not self.is_baseline
+
+    @property
+    def shown_rank(self) -> int | None:
+        """Its rank, which a baseline has not."""
+        return None if self.is_baseline else self.rank
 
     @property
     def has_played(self) -> bool:

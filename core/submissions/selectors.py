@@ -127,7 +127,7 @@ class FirstRun:
 
 @dataclass(frozen=True, slots=True)
 class EditionPlace:
-    """A submission's rank in an edition. size: number of participants."""
+    """A submission's rank in an edition. size: number of participants without baselines."""
 
     participant: Participant
     size: int
@@ -310,6 +310,6 @@ def _places(row: Submission) -> list[Participant]:
 
 def _sizes(tournament_ids: set[int]) -> dict[int, int]:
     """Return the number of participants by tournament, for ladders without those who have left."""
-    rows = Participant.objects.filter(tournament__in=tournament_ids)
+    rows = Participant.objects.filter(tournament__in=tournament_ids, is_baseline=False)
     counted = rows.exclude(tournament__format=LADDER, withdrawn_at__isnull=False).values("tournament").order_by()
     return dict(counted.annotate(size=Count("pk")).values_list("tournament", "size"))

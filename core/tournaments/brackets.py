@@ -17,6 +17,7 @@ _SHOWN = (
     "tournament",
     "submission",
     "seeding",
+    "is_baseline",
     "withdrawn_at",
     "disqualified_because",
     "submission__public_id",
@@ -48,6 +49,10 @@ class TableRow:
 
     row: Row
     participant: Participant
+
+    @property
+    def shown_rank(self) -> int | None:
+        return None if self.participant.is_baseline else self.row.rank
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from core.courses.sight import Viewer, aside, listed
-from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState
+from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState, ranked
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
 STRANGER = AnonymousUser()
@@ -64,7 +64,9 @@ def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime |
 
 def tournament_running_list(of: Environment | Course | None, viewer: Viewer = STRANGER) -> list[TournamentEntry]:
     """Running tournaments, of one environment the newest first. of: None for all."""
-    rows = _of(of, viewer, TournamentState.RUNNING).annotate(taking_part=Count("participants"))
+    rows = _of(of, viewer, TournamentState.RUNNING).annotate(
+        taking_part=Count("participants", filter=Q(participants__is_baseline=False))
+    )
     rows = rows.order_by("environment__name", "-edition")
     return [TournamentEntry(row, row.taking_part) for row in rows]
 
@@ -88,15 +90,14 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     """List entries of these past tournaments, with their winners. Two queries."""
     rows = list(tournaments)
     keys = [row.pk for row in rows]
-    counts = dict(
-        Participant.objects.filter(tournament__in=keys).values_list("tournament").annotate(count=Count("pk")).order_by()
-    )
+    competing = Participant.objects.filter(tournament__in=keys, is_baseline=False)
+    counts = dict(competing.values_list("tournament").annotate(count=Count("pk")).order_by())
     first = Participant.objects.filter(
+        ranked(),
         tournament__in=keys,
         tournament__state=TournamentState.FINISHED,
         tournament__results=Audience.PUBLIC,
         rank=1,
-        withdrawn_at=None,
     ).select_related("submission__agent__owner")
     winners: dict[int, list[Participant]] = {}
     for participant in first.order_by("submission__agent__name"):

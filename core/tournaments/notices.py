@@ -62,6 +62,15 @@ def tournament_started(tournament: Tournament) -> None:
             )
             for row in tournament.registrations.exclude(agent__in=[row.submission.agent_id for row in rows])
         ]
+        messages += [
+            Message(
+                user=agent.owner,
+                title=f"{tournament} has begun without {agent}",
+                text=f"{agent} was to play as a baseline, but had no version that could play.",
+                address=address,
+            )
+            for agent in tournament.baselines.exclude(submissions__participations__tournament=tournament)
+        ]
         notify_each(kind=NoticeKind.TOURNAMENT_STARTED, messages=messages)
     announce(
         kind=EventKind.TOURNAMENT_STARTED,
@@ -181,7 +190,7 @@ def _announce_end(tournament: Tournament, rows: list[Participant]) -> None:
 
 
 def _in_table(rows: Iterable[Participant]) -> list[Participant]:
-    return [row for row in rows if row.withdrawn_at is None]
+    return [row for row in rows if row.is_ranked]
 
 
 def _told(tournament: Tournament, rows: list[Participant]) -> dict[int, str]:
@@ -265,8 +274,8 @@ def _on_leaderboard(tournament: Tournament, rows: list[Participant]) -> dict[int
 
 
 def _participants(tournament: Tournament) -> QuerySet[Participant]:
-    rows = tournament.participants.select_related("submission__agent__owner", "submission__agent__environment")
-    return rows.order_by("rank", "pk")
+    rows = tournament.participants.filter(is_baseline=False).order_by("rank", "pk")
+    return rows.select_related("submission__agent__owner", "submission__agent__environment")
 
 
 def _by_owner(rows: Iterable[Participant]) -> list[list[Participant]]:

@@ -27,6 +27,7 @@ from core.models import (
     User,
 )
 from core.ratings.ledger import ledger_change
+from core.tournaments.baselines import baselines_set
 from core.tournaments.inviting import invitations_set
 from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
@@ -52,20 +53,24 @@ PLANNED_FIELDS = (
     "teams",
     "max_participants",
 )
-"""The fields that organisers decide about a tournament, besides the invitations."""
+"""The fields that organisers decide about a tournament, besides the invitations and baselines."""
 TRIES = 5
 NAME_LENGTH: int = Tournament._meta.get_field("name").max_length or 0
 MOST_SEED = 2**31 - 1
 GONE = "The tournament has begun or was cancelled in the meantime. Reload the page."
 
 
-def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime) -> None:
+def plan_check(
+    tournament: Tournament, *, invited: Sequence[User], baselines: Sequence[Agent] = (), now: datetime
+) -> None:
     """Raise Refused, naming the field, for a plan that cannot be played. The row may be one that is not saved."""
-    for problem in plan_problems(tournament, invited=invited, now=now):
+    for problem in plan_problems(tournament, invited=invited, baselines=baselines, now=now):
         raise problem
 
 
-def plan_problems(tournament: Tournament, *, invited: Sequence[User], now: datetime) -> Iterator[Refused]:
+def plan_problems(
+    tournament: Tournament, *, invited: Sequence[User], baselines: Sequence[Agent] = (), now: datetime
+) -> Iterator[Refused]:
     """Yield all that is wrong with a plan, each naming its field. The row may be one that is not saved."""
     played: list[Format] = []
     checks: tuple[Callable[[], None], ...] = (
@@ -88,6 +93,11 @@ def plan_problems(tournament: Tournament, *, invited: Sequence[User], now: datet
     yield from _window_problems(tournament, now=now)
     for one in played:
         yield from _field_problems(tournament, one)
+        if baselines:
+            try:
+                one.check_baselines()
+            except Refused as refusal:
+                yield refusal
     if tournament.eligibility == Eligibility.TEAMS and not any(name.strip() for name in tournament.teams):
         yield Refused("Name the teams that may take part.", field="teams")
     if tournament.eligibility == Eligibility.INVITED and not invited:
@@ -129,35 +139,44 @@ def environment_check(environment: Environment) -> None:
         raise Refused(f"{environment} is inactive; make it active first.", field="environment")
 
 
-def tournament_plan(*, tournament: Tournament, invited: Sequence[User] = (), now: datetime) -> Tournament:
+def tournament_plan(
+    *, tournament: Tournament, invited: Sequence[User] = (), baselines: Sequence[Agent] = (), now: datetime
+) -> Tournament:
     """Save a new tournament as planned, under the next free edition of its environment.
 
     tournament: an unsaved row with the fields that organisers decide; a seed of 0 is drawn. Raises Refused.
     """
     _complete(tournament, now=now)
-    plan_check(tournament, invited=invited, now=now)
+    plan_check(tournament, invited=invited, baselines=baselines, now=now)
     tournament.seed = tournament.seed or secrets.randbelow(MOST_SEED) + 1
     tournament.state, tournament.is_automatic, tournament.started_at = TournamentState.PLANNED, False, None
     with transaction.atomic():
         _save_with_edition(tournament)
         invitations_set(tournament=tournament, people=invited)
+        baselines_set(tournament=tournament, agents=baselines)
     return tournament
 
 
 def tournament_replan(
-    *, tournament: Tournament, invited: Sequence[User], seeds: Sequence[Agent] | None = None, now: datetime
+    *,
+    tournament: Tournament,
+    invited: Sequence[User],
+    baselines: Sequence[Agent] = (),
+    seeds: Sequence[Agent] | None = None,
+    now: datetime,
 ) -> None:
     """Save the changes of organisers to a planned tournament. Raises Refused, also when it is no longer planned.
 
     seeds: registered agents, the best seed first; None for the seeds that they have.
     """
     _complete(tournament, now=now)
-    plan_check(tournament, invited=invited, now=now)
+    plan_check(tournament, invited=invited, baselines=baselines, now=now)
     with transaction.atomic():
         rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
         if not rows.update(**{name: getattr(tournament, name) for name in PLANNED_FIELDS}):
             raise Refused(GONE)
         invitations_set(tournament=tournament, people=invited)
+        baselines_set(tournament=tournament, agents=baselines)
         if seeds is not None:
             seeds_set(tournament=tournament, agents=seeds)
 
@@ -174,7 +193,8 @@ def tournament_copy(*, tournament: Tournament, by: User, now: datetime) -> Tourn
             fields[name] = weeks_later(at, zone)
     fields["name"] = next_name(tournament.name, NAME_LENGTH)
     copy = Tournament(environment=tournament.environment, created_by=by, **fields | {"seed": 0})
-    return tournament_plan(tournament=copy, invited=list(tournament.invited.all()), now=now)
+    invited, baselines = list(tournament.invited.all()), list(tournament.baselines.all())
+    return tournament_plan(tournament=copy, invited=invited, baselines=baselines, now=now)
 
 
 def tournament_relabel(

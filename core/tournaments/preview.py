@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from arena_kit.ranking.formats import format_make
 from core.errors import Refused
 from core.jobs.worker_selectors import places_alive
-from core.models import Duel, Environment, JobState, Tournament, User
+from core.models import Agent, Duel, Environment, JobState, Tournament, User
 from core.tournaments.registration_selectors import eligible_count
 
 DUELS_READ = 50
@@ -38,19 +38,19 @@ class PlanPreview:
         return self.duel_count * self.match_count
 
 
-def plan_preview(tournament: Tournament, invited: Sequence[User]) -> PlanPreview:
+def plan_preview(tournament: Tournament, invited: Sequence[User], baselines: Sequence[Agent] = ()) -> PlanPreview:
     """Return what a plan would mean. The row may be one that is not saved, but its plan has no problems."""
     usual = tournament.environment.matches_per_duel // 2
     played = format_make(tournament.format, {"pairs": usual, **tournament.settings})
-    eligible = eligible_count(tournament, invited)
+    eligible = eligible_count(tournament, invited, baselines)
     count = min(eligible, tournament.max_participants or eligible)
     if count < played.fewest:
         return PlanPreview(eligible, count, _too_few(played.name, played.fewest, count))
     try:
-        played.check(count)
+        played.check(count, len(baselines))
     except Refused as refusal:
         return PlanPreview(eligible, count, str(refusal))
-    duels, matches, places = played.meeting_count(count), 2 * played.pairs, places_alive(Duel)
+    duels, matches, places = played.meeting_count(count + len(baselines)), 2 * played.pairs, places_alive(Duel)
     seconds = match_seconds(tournament.environment)
     if seconds is not None:
         # More workers help only as long as meetings do not wait for each other.

@@ -89,13 +89,17 @@ def field_list(tournament: Tournament) -> list[Submission]:
     With a registration these are the registered agents of eligible owners, in that order; without one, all agents of
     eligible owners. Agents that may not play, or have no version from before the freeze, are left out.
     """
-    newest = (
-        _entered(tournament, Submission.objects.active()).select_related("agent__owner", "rating").newest_by_agent()
-    )
+    newest = _newest(_entered(tournament, Submission.objects.active()))
     if not tournament.has_registration:
         return list(newest.values())
     order = tournament.registrations.order_by("pk").values_list("agent_id", flat=True)
     return [newest[agent] for agent in order if agent in newest]
+
+
+def baseline_list(tournament: Tournament) -> list[Submission]:
+    """The versions of its baselines that would play if the tournament began now, by the agents' names."""
+    newest = _newest(_in_time(tournament, Submission.objects.active()).filter(agent__baseline_of=tournament))
+    return sorted(newest.values(), key=lambda row: row.agent.name.casefold())
 
 
 def awaited_count(tournament: Tournament, *, now: datetime) -> int:
@@ -103,12 +107,14 @@ def awaited_count(tournament: Tournament, *, now: datetime) -> int:
     starts_at = tournament.starts_at
     if tournament.state != TournamentState.PLANNED or starts_at is None or not starts_at <= now < starts_at + PATIENCE:
         return 0
-    return _entered(tournament, Submission.objects.pending().filter(created_at__lte=starts_at)).count()
+    pending = Submission.objects.pending().filter(created_at__lte=starts_at)
+    of_baselines = _in_time(tournament, pending).filter(agent__baseline_of=tournament)
+    return _entered(tournament, pending).count() + of_baselines.count()
 
 
-def eligible_count(tournament: Tournament, invited: Sequence[User]) -> int:
+def eligible_count(tournament: Tournament, invited: Sequence[User], baselines: Sequence[Agent] = ()) -> int:
     """How many agents could take part now if all registered. The tournament may be one that is not saved."""
-    rows = _eligible(tournament)
+    rows = _eligible(tournament).exclude(agent__in=baselines)
     if tournament.eligibility == Eligibility.INVITED:
         rows = rows.filter(agent__owner__in=invited)
     return rows.order_by().values("agent").distinct().count()
@@ -174,6 +180,8 @@ def agent_obstacle(tournament: Tournament, agent: Agent, can_enter: set[int] | N
     if agent.is_resting:
         return f"{agent} is hidden: show it again on its page first."
     if can_enter is None:
+        if agent.baseline_of.filter(pk=tournament.pk).exists():
+            return f"{agent} is a baseline of this tournament: it plays without a place."
         can_enter = playable_agents(tournament, [agent]) | pending_agents(tournament, [agent])
     if agent.pk in can_enter:
         return ""
@@ -222,7 +230,9 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
     if viewer is not None and tournament.has_registration:
         own_obstacle = "" if viewer.pk == tournament.created_by_id else owner_obstacle(tournament, viewer)
         registered = {row.agent_id for row in rows}
-        agents = list(viewer.agents.filter(environment=tournament.environment_id).order_by("name"))
+        agents = list(
+            viewer.agents.filter(environment=tournament.environment_id).exclude(baseline_of=tournament).order_by("name")
+        )
         playable, pending = playable_agents(tournament, agents), pending_agents(tournament, agents)
         waiting = _waiting(tournament, rows)
         full = "" if closed else owner_full(tournament, viewer)
@@ -278,7 +288,7 @@ def _eligible(tournament: Tournament) -> SubmissionQuerySet:
 
 def _entered(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
     """Leave the versions that are in time, of agents that are registered, or of all that need not be."""
-    rows = _of_teams(tournament, _in_time(tournament, rows))
+    rows = _of_teams(tournament, _in_time(tournament, rows)).exclude(agent__baseline_of=tournament)
     if tournament.has_registration:
         rows = rows.filter(agent__registrations__tournament=tournament)
     if tournament.eligibility == Eligibility.INVITED:
@@ -291,6 +301,10 @@ def _of_teams(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQue
     if tournament.course_id is not None:
         rows = rows.filter(agent__owner__memberships__course=tournament.course_id)
     return rows.filter(agent__owner__team__in=tournament.teams) if tournament.eligibility == Eligibility.TEAMS else rows
+
+
+def _newest(rows: SubmissionQuerySet) -> dict[int, Submission]:
+    return rows.select_related("agent__owner", "rating").newest_by_agent()
 
 
 def _in_time(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:

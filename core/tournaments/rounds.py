@@ -69,13 +69,15 @@ def tournament_open(
     *,
     tournament: Tournament,
     submissions: Sequence[Submission],
+    baselines: Sequence[Submission] = (),
     settings: Mapping[str, object],
     seed: int,
     now: datetime,
 ) -> None:
     """Begin a planned tournament with these participants, in the order of their seeds.
 
-    settings: all of its format, because defaults may change while it is played. Raises Refused when it is not planned.
+    baselines: versions that play besides them. settings: all of its format, because defaults may change while it is
+    played. Raises Refused when it is not planned.
     """
     with transaction.atomic():
         rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
@@ -85,7 +87,8 @@ def tournament_open(
             [
                 Participant(tournament=tournament, submission=submission, seeding=seeding)
                 for seeding, submission in enumerate(submissions, start=1)
-            ],
+            ]
+            + [Participant(tournament=tournament, submission=submission, is_baseline=True) for submission in baselines],
             batch_size=BATCH_SIZE,
         )
         tournament.refresh_from_db()

@@ -55,7 +55,7 @@ def season_table(season: Season) -> SeasonTable:
     finished = season.tournaments.filter(~aside(), state=TournamentState.FINISHED, results=Audience.PUBLIC)
     tournaments = tuple(finished.select_related("environment").order_by("edition"))
     related = ("submission__agent__owner",)
-    rows = Participant.objects.filter(tournament__in=tournaments).select_related(*related)
+    rows = Participant.objects.filter(tournament__in=tournaments, is_baseline=False).select_related(*related)
     fields: dict[int, list[Participant]] = {tournament.pk: [] for tournament in tournaments}
     for row in rows:
         fields[row.tournament_id].append(row)

@@ -95,7 +95,11 @@ def _tournaments() -> list[WallTournament]:
     rows = public(Tournament.objects.filter(state=TournamentState.RUNNING, environment__is_active=True))
     shown = list(rows.select_related("environment").order_by("environment__name", "-edition")[:MOST_TOURNAMENTS])
     # Each counted by itself: a query of all three would count the duels again for each participant.
-    taking_part = Participant.objects.filter(tournament__in=shown).values_list("tournament").annotate(Count("pk"))
+    taking_part = (
+        Participant.objects.filter(tournament__in=shown, is_baseline=False)
+        .values_list("tournament")
+        .annotate(Count("pk"))
+    )
     duels = Duel.objects.filter(counted, tournament__in=shown).values_list("tournament")
     participants = dict(taking_part.order_by())
     counts = duels.order_by().annotate(count=Count("pk"), over=Count("pk", filter=~Q(state__in=OPEN)))

@@ -26,12 +26,13 @@ def table_records(rows: Iterable[tuple[Participant, RatingView | None]]) -> list
     """Return the rows of an edition's table, with the field names of the API."""
     return [
         {
-            "rank": None if row.withdrawn_at else row.rank,
+            "rank": row.rank if row.is_ranked else None,
             **version_record(row),
             **{name: getattr(row, name) for name in ("points", "wins", "draws", "losses", "total_score")},
             **{name: getattr(rating, field) if rating else None for name, field in RATING.items()},
             "created_at": row.submission.created_at.isoformat(timespec="seconds"),
             "withdrawn_at": row.withdrawn_at.isoformat(timespec="seconds") if row.withdrawn_at else None,
+            "is_baseline": row.is_baseline,
         }
         for row, rating in rows
     ]

@@ -10,8 +10,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from arena_kit.ranking.formats import FORMATS
+from core.errors import Refused
 from core.models import Environment, Tournament
 from core.models.tournament import Eligibility
+from core.tournaments.baselines import baselines_named
 from core.tournaments.planning import PLANNED_FIELDS, plan_problems
 from web.organise.format_forms import FormatForm
 
@@ -21,13 +23,13 @@ PER_OWNER = (
 )
 
 
-class TeamsField(forms.CharField):
+class NamesField(forms.CharField):
     """A list of names, entered one per line."""
 
     widget = forms.Textarea(attrs={"rows": 3, "cols": 40})
 
     def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
+        return "\n".join(map(str, value)) if isinstance(value, list) else value
 
     def clean(self, value: Any) -> Any:
         return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
@@ -36,8 +38,8 @@ class TeamsField(forms.CharField):
         return super().has_changed(self.prepare_value(initial), data)
 
 
-def teams_field(help_text: str) -> TeamsField:
-    return TeamsField(required=False, help_text=help_text)
+def teams_field(help_text: str) -> NamesField:
+    return NamesField(required=False, help_text=help_text)
 
 
 def hide_teams(form: FormatForm) -> None:
@@ -75,13 +77,25 @@ class PlanForm(FormatForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean()
         data["seed"] = data.get("seed") or 0
+        self._baselines_named(data)
         # Errors of the whole are shown together with errors of single fields.
         row = self.planned()
         if row is not None:
-            for problem in list(plan_problems(row, invited=list(data.get("invited") or ()), now=timezone.now())):
+            invited, baselines = (list(data.get(name) or ()) for name in ("invited", "baselines"))
+            for problem in list(plan_problems(row, invited=invited, baselines=baselines, now=timezone.now())):
                 if problem.field not in self.errors:
                     self.refuse(problem)
         return data
+
+    def _baselines_named(self, data: dict[str, Any]) -> None:
+        """Put agents in the place of their names."""
+        environment = data.get("environment")
+        names, data["baselines"] = data.get("baselines"), []
+        if names and environment is not None:
+            try:
+                data["baselines"] = baselines_named(names, environment, data.get("course"))
+            except Refused as problem:
+                self.refuse(problem)
 
     def planned(self) -> Tournament | None:
         """Return an unsaved tournament of the fields that are good; None while there is no environment."""

@@ -15,7 +15,7 @@ from core.models import Agent, Audience, Course, Season, Tournament
 from core.people.selectors import people_named
 from web.organise.format_forms import BOXES
 from web.organise.forms import Part, PartedForm, TimeInput, ZonedForm
-from web.organise.plan_forms import PlanForm, played_environments
+from web.organise.plan_forms import NamesField, PlanForm, played_environments
 
 TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PARTS: tuple[Part, ...] = (
@@ -23,7 +23,7 @@ PARTS: tuple[Part, ...] = (
     ("How it is played", ("format", *BOXES, "seed", "has_openings", "is_rated")),
     ("Seeds", ("seeded_by", "seeds")),
     ("When", (*TIMES, "time_zone")),
-    ("Who takes part", ("eligibility", "teams", "invited", "max_participants")),
+    ("Who takes part", ("eligibility", "teams", "invited", "max_participants", "baselines")),
     ("Who sees results", ("results",)),
 )
 """The fields of each part of the page."""
@@ -98,6 +98,12 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
         required=False, label="Invited people", help_text="For “invited people”: user names or e-mails, one per line."
     )
 
+    baselines = NamesField(
+        required=False,
+        help_text="Agents of the course’s teachers and of the site, one per line. In a round robin they play everyone "
+        "outside the ranking: without a rank, a seed or a place.",
+    )
+
     seeds = SeedsField(
         required=False,
         label="Seeds by hand",
@@ -152,6 +158,7 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
             environment.disabled = True
             season.queryset = season.queryset.filter(environment=self.instance.environment_id)
             self.initial.setdefault("invited", list(self.instance.invited.order_by("username")))
+            self.initial.setdefault("baselines", list(self.instance.baselines.order_by("name")))
 
     def clean_seeded_by(self) -> str:
         return str(self.cleaned_data["seeded_by"] or self.instance.seeded_by)

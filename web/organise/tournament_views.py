@@ -149,11 +149,12 @@ def _saved(request: HttpRequest, form: TournamentForm) -> bool:
     row, is_new = form.instance, form.instance.pk is None
     try:
         with transaction.atomic():
-            invited, now = form.cleaned_data["invited"], timezone.now()
+            data, now = form.cleaned_data, timezone.now()
+            who = {name: data[name] for name in ("invited", "baselines")}
             if is_new:
-                tournament_plan(tournament=row, invited=invited, now=now)
+                tournament_plan(tournament=row, **who, now=now)
             else:
-                tournament_replan(tournament=row, invited=invited, seeds=form.cleaned_data.get("seeds"), now=now)
+                tournament_replan(tournament=row, **who, seeds=data.get("seeds"), now=now)
             record(request, "add" if is_new else "change", row, changes=form_changes(form, ()))
     except Refused as refusal:
         form.refuse(refusal)
@@ -176,13 +177,14 @@ def _page(request: HttpRequest, form: TournamentForm, chosen: str = "") -> HttpR
     """Render the form; for htmx, which asks after every change, only the preview."""
     is_part = _is_preview(request)
     planned = form.planned() if form.is_bound and form.is_valid() else None
+    data = form.cleaned_data if planned else {}
     context: dict[str, Any] = {
         "tab": "organise_tournaments",
         "form": form,
         "back_address": _back(request, form.of),
         "presets": PRESETS,
         "chosen": chosen,
-        "preview": plan_preview(planned, form.cleaned_data["invited"]) if planned else None,
+        "preview": plan_preview(planned, data["invited"], data["baselines"]) if planned else None,
         "is_new": form.instance.pk is None,
     }
     template = "web/organise/preview.html" if is_part else "web/organise/plan.html"

@@ -82,7 +82,8 @@ class TournamentShown(Shown[Tournament]):
 
 
 class ParticipantAnswer(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(help_text="Ties share: 1, 1, 3.")
+    rank = serializers.IntegerField(source="shown_rank", allow_null=True, help_text="Ties share: 1, 1, 3.")
+    is_baseline = serializers.BooleanField(help_text="Whether it plays without a rank; its duels decide no rank.")
     submission = Version()
     points = serializers.IntegerField()
     wins = serializers.IntegerField(help_text="Duels won.")

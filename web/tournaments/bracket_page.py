@@ -104,7 +104,7 @@ def _rules(tournament: Tournament) -> dict[str, Any]:
 def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
     """The registrations of a planned tournament, or the number of participants."""
     if tournament.state != TournamentState.PLANNED:
-        return {"participant_count": tournament.participants.count()}
+        return {"participant_count": tournament.participants.filter(is_baseline=False).count()}
     card = shown_registration(request, tournament)
     step, step_at = next_step(tournament, now=timezone.now())
     return {
@@ -118,7 +118,7 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
 
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn, *, is_over: bool) -> dict[str, Any]:
     lines = drawn.lines(drawn.outline.table)
-    best = [line for line in lines if line.row.rank <= PODIUM and not line.participant.withdrawn_at]
+    best = [line for line in lines if line.row.rank <= PODIUM and line.participant.is_ranked]
     rounds = round_count(tournament, len(lines), last_round(drawn))
     return {
         "round_count": rounds,

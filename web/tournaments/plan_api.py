@@ -19,6 +19,7 @@ from core.people.audit_log import audit_record, operator_of
 from core.people.rights import may
 from core.people.selectors import people_named
 from core.times import zone_names
+from core.tournaments.baselines import baselines_named
 from core.tournaments.planning import tournament_plan
 from web.api.base import Acting, checked, one, refusals
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle
@@ -54,6 +55,11 @@ class PlanRequest(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=254), required=False, max_length=1000, help_text="User names or e-mails."
     )
     max_participants = serializers.IntegerField(required=False)
+    baselines = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        required=False,
+        help_text="Names of agents of the course's teachers or of the site that play without taking a rank.",
+    )
 
 
 class TournamentsPlanned(TournamentList, Acting):
@@ -74,11 +80,12 @@ class TournamentsPlanned(TournamentList, Acting):
         season = one(Season.objects.filter(environment=environment), pk=asked["season"]) if "season" in asked else None
         if season is not None:
             _check(account, environment.course)
-        invited = _people(asked.pop("invited", []))
+        invited, names = _people(asked.pop("invited", [])), asked.pop("baselines", [])
         given = {"environment": environment, "course": course, "season": season, "created_by": account}
         row = Tournament(**asked | given)
         with refusals():
-            tournament_plan(tournament=row, invited=invited, now=timezone.now())
+            baselines = baselines_named(names, environment, course)
+            tournament_plan(tournament=row, invited=invited, baselines=baselines, now=timezone.now())
         audit_record(operator=operator_of(request, AuditEntry.Channel.API), action="add", row=row)
         return Response(TournamentAnswer(one(tournament_rows(), pk=row.pk)).data, status=201)
 

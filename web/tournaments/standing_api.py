@@ -78,7 +78,9 @@ class MeetingAnswer(serializers.Serializer[Any]):
 
 
 class TableRowAnswer(serializers.Serializer[Any]):
-    rank = serializers.IntegerField(source="row.rank", help_text="Ties share: 1, 1, 3.")
+    rank = serializers.IntegerField(
+        source="shown_rank", allow_null=True, help_text="Ties share: 1, 1, 3. Null for a baseline."
+    )
     submission = Version(source="participant.submission")
     values = serializers.ListField(
         child=serializers.FloatField(), source="row.values", help_text="In the order of the columns."

@@ -32,12 +32,14 @@ MOST_MEETINGS = 5_000
 class Format(ABC):
     """A format with its settings, which are its fields. Raises Impossible for settings that cannot be.
 
-    rule: how the format goes, in a sentence or two for its page.
+    rule: how the format goes, in a sentence or two for its page. takes_baselines: whether participants may play without
+    taking a rank, because no meeting of theirs changes who meets or beats anyone else.
     """
 
     slug: ClassVar[str]
     name: ClassVar[str]
     rule: ClassVar[str]
+    takes_baselines: ClassVar[bool] = False
 
     pairs: int = setting(
         10,
@@ -65,14 +67,26 @@ class Format(ABC):
         """How many rounds `count` participants play. drawn: the last round that the plan has so far."""
         return drawn
 
-    def check(self, count: int) -> None:
-        """Raise Impossible when `count` participants cannot play this."""
-        if count > MOST_PARTICIPANTS:
+    def check(self, count: int, baselines: int = 0) -> None:
+        """Raise Impossible when `count` participants cannot play this. baselines: how many play besides them."""
+        if count + baselines > MOST_PARTICIPANTS:
             raise Impossible(
-                f"A tournament takes at most {MOST_PARTICIPANTS} participants, but there are {count}; "
+                f"A tournament takes at most {MOST_PARTICIPANTS} participants, but there are {count + baselines}; "
                 "set a lower number of participants."
             )
         self.check_count(count)
+        if baselines:
+            self.check_baselines()
+            self.check_count(count + baselines)
+
+    def check_baselines(self) -> None:
+        """Raise Impossible where there can be no baselines."""
+        if not self.takes_baselines:
+            raise Impossible(
+                f"{self.name} takes no baselines, because each meeting there decides who goes on or who meets whom. "
+                "Choose a round robin, or leave them out.",
+                field="baselines",
+            )
 
     @abstractmethod
     def check_count(self, count: int) -> None:
@@ -92,7 +106,7 @@ class Format(ABC):
 
     def plan(self, history: History) -> Plan:
         """How a tournament stands and what to play next. Raises Impossible."""
-        self.check(len(history.participants))
+        self.check(len(history.participants) - len(history.baselines), len(history.baselines))
         outline = self.outline(history)
         met: Counter[frozenset[int | None]] = Counter()
         play: list[DuelOrder] = []

@@ -70,19 +70,23 @@ class History:
     were disabled, in the order in which they left, with the last round that then had duels that counted, 0 for none.
     A caller that strikes duels of round k and later lowers every larger value of `left` to k - 1, so that participants
     who are gone are not paired again. Those who leave after the plan is finished are not recorded. seed: of the
-    tournament; the seeds of the duels follow from it. Raises ValueError for a history that contradicts itself.
+    tournament; the seeds of the duels follow from it. baselines: participants who take no rank. Raises ValueError for a
+    history that contradicts itself.
     """
 
     participants: tuple[int, ...]
     duels: tuple[CountedDuel, ...] = ()
     left: Mapping[int, int] = field(default_factory=dict)
     seed: int = 0
+    baselines: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         known = set(self.participants)
         if len(known) < len(self.participants):
             raise ValueError("A participant occurs twice.")
-        if not known.issuperset(self.left) or not all(known.issuperset(duel.players) for duel in self.duels):
+        if not known.issuperset(self.baselines.union(self.left)) or not all(
+            known.issuperset(duel.players) for duel in self.duels
+        ):
             raise ValueError("The history names a player who does not take part.")
         if len({duel.key for duel in self.duels}) < len(self.duels):
             raise ValueError("A duel occurs twice.")

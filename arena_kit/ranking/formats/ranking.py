@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from arena_kit.ranking.formats.plan import Decision, Meeting, Outline, Row, Stage, StageKind
 from arena_kit.ranking.standings import Standing
@@ -13,6 +13,8 @@ HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
 """Decisions of a Swiss meeting that, without a winner, bring each side half of the matches."""
 NOT_COUNTED = (None, Decision.ANNULLED, Decision.NOT_NEEDED)
 WITHDRAWN = "Withdrew."
+BASELINE = "Baseline."
+BASELINES = "Baselines play everyone and take no rank: a meeting with one counts in the row of the baseline alone."
 
 
 def rank_rows(
@@ -49,17 +51,19 @@ def said(meetings: Iterable[Meeting]) -> dict[int, list[str]]:
     return notes
 
 
-def standings_of(outline: Outline) -> list[Standing]:
+def standings_of(outline: Outline, baselines: Collection[int] = ()) -> list[Standing]:
     """The table as of now in terms that every format has: meetings won, drawn and lost, and the sum of scores.
 
     A walkover and a bye are won, as far as the format counts them; meetings that do not count are left out. Points are
-    2 for a meeting won and 1 for a draw; the rank is that of the format, whatever decides there.
+    2 for a meeting won and 1 for a draw; the rank is that of the format, whatever decides there. baselines: those
+    whose meetings count in their own rows alone.
     """
     wins, draws, losses, scores = ({row.participant: 0.0 for row in outline.table.rows} for _ in range(4))
     for stage, meeting in _counted(outline):
         shared = HALVED if stage.kind == StageKind.SWISS else (Decision.PLAYED,)
+        is_with_baseline = any(player in baselines for player in meeting.players)
         for side, who in enumerate(meeting.players):
-            if who is None:
+            if who is None or (is_with_baseline and who not in baselines):
                 continue
             scores[who] += meeting.scores[side]
             if meeting.winner is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from arena_kit.ranking.formats.contract import MOST_MEETINGS, Format
 from arena_kit.ranking.formats.meetings import Records, settle_all_play_all
 from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Row, Stage, StageKind, Table
-from arena_kit.ranking.formats.ranking import WITHDRAWN, said
+from arena_kit.ranking.formats.ranking import BASELINE, BASELINES, WITHDRAWN, said
 from arena_kit.ranking.formats.settings import Impossible, legs_setting
 from arena_kit.ranking.pairing import round_robin
 from arena_kit.ranking.standings import DuelResult, standings
@@ -27,7 +27,7 @@ class RoundRobin(Format):
     ties share ranks. If duels may end early, the scores per match of all meetings are summed instead, so that meetings
     of any length count alike. All meetings of a participant who withdraws are annulled, also those already played, so
     that no participant gains from having met them. A meeting that the arena cannot play, three times void, does not
-    count either.
+    count either. Baselines meet everyone, but stand below all others, and their meetings count in their own rows alone.
     """
 
     slug: ClassVar[str] = "round-robin"
@@ -36,6 +36,7 @@ class RoundRobin(Format):
         "All participants meet each other. A won meeting is worth 2 points, a draw 1. Ties are "
         "broken by wins, then by the total score."
     )
+    takes_baselines: ClassVar[bool] = True
 
     legs: int = legs_setting()
 
@@ -61,9 +62,10 @@ class RoundRobin(Format):
             annulled=left,
             gone=left,
             stops_early=self.stops_early,
+            baselines=history.baselines,
         )
         assert stage.table is not None
-        return Outline((stage,), stage.table)
+        return Outline((stage,), stage.table, (BASELINES,) if history.baselines else ())
 
 
 def check_meetings(count: int) -> None:
@@ -84,6 +86,7 @@ def all_play_all(
     annulled: Container[int],
     gone: Container[int],
     stops_early: bool,
+    baselines: Collection[int] = (),
 ) -> Stage:
     """The stage in which `participants` all meet, from round 1 on. annulled: a part of those who are `gone`."""
     once = round_robin(len(participants))
@@ -102,12 +105,16 @@ def all_play_all(
         name,
         StageKind.ALL_PLAY_ALL,
         tuple(rounds),
-        all_play_all_table(participants, rounds, annulled, stops_early),
+        all_play_all_table(participants, rounds, annulled, stops_early, baselines),
     )
 
 
 def all_play_all_table(
-    participants: Sequence[int], rounds: Sequence[Sequence[Meeting]], annulled: Container[int], stops_early: bool
+    participants: Sequence[int],
+    rounds: Sequence[Sequence[Meeting]],
+    annulled: Container[int],
+    stops_early: bool,
+    baselines: Collection[int] = (),
 ) -> Table:
     """The table with points and ranks as in an edition, see `standings`; scores per match if duels may end early."""
     meetings = [meeting for pairs in rounds for meeting in pairs]
@@ -117,7 +124,11 @@ def all_play_all_table(
         if meeting.decision is Decision.PLAYED and one is not None and other is not None:
             scores = meeting.scores_per_match if stops_early else meeting.scores
             results.append(DuelResult(number, (one, other), meeting.points, scores))
-    rows = standings(participants, results, withdrawn=[who for who in participants if who in annulled])
+    among = [row for row in results if not any(who in baselines for who in row.submissions)]
+    ranked = [who for who in participants if who not in baselines]
+    rows = standings(ranked, among, withdrawn=[who for who in ranked if who in annulled])
+    below = standings(baselines, results, withdrawn=[who for who in baselines if who in annulled])
+    rows += [replace(row, rank=len(ranked) + 1) for row in below]
     order = {who: place for place, who in enumerate(participants)}
     notes = said(meetings)
     return Table(
@@ -127,7 +138,10 @@ def all_play_all_table(
                 row.submission,
                 row.rank,
                 (row.points, row.wins, row.total_score),
-                (WITHDRAWN,) if row.submission in annulled else tuple(notes.get(row.submission, ())),
+                (
+                    *((BASELINE,) if row.submission in baselines else ()),
+                    *((WITHDRAWN,) if row.submission in annulled else notes.get(row.submission, ())),
+                ),
             )
             for row in sorted(rows, key=lambda row: (row.rank, order[row.submission]))
         ),

@@ -252,7 +252,8 @@ def moved_lines(moved: Sequence[Moved]) -> list[str]:
 
 def _may_be_disqualified(participant: Participant) -> bool:
     tournament = participant.tournament
-    return not participant.disqualified_because and not tournament.is_automatic and tournament.state in VOIDABLE
+    can = not participant.disqualified_because and not participant.is_baseline
+    return can and not tournament.is_automatic and tournament.state in VOIDABLE
 
 
 PARTICIPANT_ACTIONS = (
