@@ -305,5 +305,11 @@ def test_organisers_run_a_cup_and_its_participants_register(
     assert as_(olga, "do", number, "explode")[0] == 3
     assert as_(olga, "do", number)[0] == 2
     assert as_(olga, "table", "cup")[0] == 2
+    factories.ready(factories.agent(olga, environment, "reference"))
+    for baseline, done in (("alpha", 3), ("Reference", 0)):
+        plan.write_text(f"environment: tic-tac-toe\nname: Class\nbaselines: [{baseline}]\n")
+        status, out, err = as_(olga, "plan", "plan.yml")
+        assert (status, "No agent alpha" in err) == (done, bool(done)), out + err
+    assert Tournament.objects.get(name="Class").baselines.get().name == "reference"
     (tmp_path / "list.yml").write_text("- a\n")
     assert "is no plan" in as_(olga, "plan", "list.yml")[2]

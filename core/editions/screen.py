@@ -83,7 +83,9 @@ def _of_round(drawn: Drawn, number: int) -> list[Meeting]:
 
 def _final(drawn: Drawn) -> list[Meeting]:
     """Return the last meeting that was played for the first place."""
-    played = [row for row in drawn.outline.meetings if row.has_score and row.key != THIRD_PLACE]
+    baselines = {who for who, row in drawn.participants.items() if row.is_baseline}
+    shown = [row for row in drawn.outline.meetings if baselines.isdisjoint(row.players)]
+    played = [row for row in shown if row.has_score and row.key != THIRD_PLACE]
     return [max(played, key=lambda row: (row.round, -row.number))] if played else []
 
 

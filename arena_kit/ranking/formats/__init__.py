@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arena_kit.ranking.formats.contract import MOST_PAIRS, MOST_PARTICIPANTS, Format, KnockOut
+from arena_kit.ranking.formats.contract import BASELINE_RULE, MOST_PAIRS, MOST_PARTICIPANTS, Format, KnockOut
 from arena_kit.ranking.formats.elimination import DoubleElimination, SingleElimination
 from arena_kit.ranking.formats.groups import GroupsKnockOut
 from arena_kit.ranking.formats.plan import (
@@ -28,6 +28,7 @@ from arena_kit.ranking.formats.settings import Impossible, Setting, Value, setti
 from arena_kit.ranking.formats.swiss import Swiss
 
 __all__ = [
+    "BASELINE_RULE",
     "FORMATS",
     "MOST_PAIRS",
     "MOST_PARTICIPANTS",

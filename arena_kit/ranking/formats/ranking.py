@@ -14,7 +14,6 @@ HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
 NOT_COUNTED = (None, Decision.ANNULLED, Decision.NOT_NEEDED)
 WITHDRAWN = "Withdrew."
 BASELINE = "Baseline."
-BASELINES = "Baselines play everyone and take no rank: a meeting with one counts in the row of the baseline alone."
 
 
 def rank_rows(

@@ -9,7 +9,7 @@ from typing import ClassVar
 from arena_kit.ranking.formats.contract import MOST_MEETINGS, Format
 from arena_kit.ranking.formats.meetings import Records, settle_all_play_all
 from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Row, Stage, StageKind, Table
-from arena_kit.ranking.formats.ranking import BASELINE, BASELINES, WITHDRAWN, said
+from arena_kit.ranking.formats.ranking import BASELINE, WITHDRAWN, said
 from arena_kit.ranking.formats.settings import Impossible, legs_setting
 from arena_kit.ranking.pairing import round_robin
 from arena_kit.ranking.standings import DuelResult, standings
@@ -65,7 +65,7 @@ class RoundRobin(Format):
             baselines=history.baselines,
         )
         assert stage.table is not None
-        return Outline((stage,), stage.table, (BASELINES,) if history.baselines else ())
+        return Outline((stage,), stage.table)
 
 
 def check_meetings(count: int) -> None:
