@@ -309,7 +309,7 @@ def test_organisers_run_a_cup_and_its_participants_register(
     for baseline, done in (("alpha", 3), ("Reference", 0)):
         plan.write_text(f"environment: tic-tac-toe\nname: Class\nbaselines: [{baseline}]\n")
         status, out, err = as_(olga, "plan", "plan.yml")
-        assert (status, "No agent alpha" in err) == (done, bool(done)), out + err
+        assert (status, "“alpha” is no agent of the site" in err) == (done, bool(done)), out + err
     assert Tournament.objects.get(name="Class").baselines.get().name == "reference"
     (tmp_path / "list.yml").write_text("- a\n")
     assert "is no plan" in as_(olga, "plan", "list.yml")[2]

@@ -14,7 +14,7 @@ MOST_NAMED = 8
 
 def baselines_named(names: Iterable[str], environment: Environment, course: Course | None) -> list[Agent]:
     """Return the agents with these names that can be baselines of a tournament. Raises Refused."""
-    wanted = dict.fromkeys(name.strip().casefold() for name in names if name.strip())
+    wanted = {name.strip().casefold(): name.strip() for name in names if name.strip()}
     if not wanted:
         return []
     playing = Submission.objects.active().filter(agent__environment=environment)
@@ -23,10 +23,9 @@ def baselines_named(names: Iterable[str], environment: Environment, course: Cour
     if missing := [name for name in wanted if name not in can]:
         known = [row.name for row in can.values()]
         more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-        shown = f"{', '.join(known[:MOST_NAMED])}{more}" if known else "there are none"
+        choose = f"Choose from {', '.join(known[:MOST_NAMED])}{more}." if known else "Upload one first."
         raise Refused(
-            f"No agent {missing[0]} that may play belongs to the organisers or the course's teachers. "
-            f"Those in {environment}: {shown}.",
+            f"“{wanted[missing[0]]}” is no agent of the site or the course’s teachers that may play. {choose}",
             field="baselines",
         )
     return [can[name] for name in wanted]

@@ -44,6 +44,9 @@ class TournamentAnswer(serializers.Serializer[Any]):
     starts_at = serializers.DateTimeField(allow_null=True, help_text="When it is planned to begin.")
     ends_at = serializers.DateTimeField(allow_null=True, help_text="When a ladder is planned to end.")
     max_participants = serializers.IntegerField(allow_null=True)
+    baselines = serializers.SlugRelatedField[Any](
+        slug_field="name", many=True, read_only=True, help_text="Agents that play without taking a rank."
+    )
     season = serializers.IntegerField(source="season_id", allow_null=True)
     cancel_reason = serializers.CharField(allow_blank=True)
     started_at = serializers.DateTimeField(allow_null=True, help_text="Null while it is planned.")
@@ -67,7 +70,7 @@ class TournamentList(Listed[Tournament]):
     """All tournaments, newest first."""
 
     tag = "tournaments"
-    queryset = tournament_rows()
+    queryset = tournament_rows().prefetch_related("baselines")
     serializer_class = TournamentAnswer
     filterset_class = TournamentFilter
     ordering_fields = ("started_at", "edition")
@@ -77,7 +80,7 @@ class TournamentShown(Shown[Tournament]):
     """One tournament."""
 
     tag = "tournaments"
-    queryset = tournament_rows()
+    queryset = tournament_rows().prefetch_related("baselines")
     serializer_class = TournamentAnswer
 
 

@@ -193,7 +193,7 @@ def test_only_agents_of_organisers_and_teachers_that_may_play_are_found() -> Non
     assert baselines_named(["teachers-own"], environment, course) == [own]
     assert baselines_named(["MiniMax-1", " minimax-0 ", ""], environment, None) == [two[1].agent, two[0].agent]
     for name in ("students-own", "unfinished", "teachers-own", "nothing"):
-        with pytest.raises(Refused, match=f"{name} .*minimax-0, minimax-1") as refusal:
+        with pytest.raises(Refused, match=f"{name}” is no .*Choose from minimax-0, minimax-1") as refusal:
             baselines_named([name], environment, None)
         assert refusal.value.field == "baselines"
 

@@ -47,7 +47,7 @@ def test_an_organiser_adds_them_to_a_plan_and_takes_them_out_again(
     assert entry.changes["baselines"] == [[minimax.agent_id], []]
 
     wrong = olga.post(PLAN, sent | {"name": "Other", "baselines": "minimax\nnobody-knows"})
-    assertContains(wrong, "No agent nobody-knows that may play", status_code=422)
+    assertContains(wrong, "“nobody-knows” is no agent of the site", status_code=422)
     wrong = olga.post(PLAN, sent | {"name": "Other", "format": "swiss"})
     assertContains(wrong, "Swiss takes no baselines", status_code=422)
 
@@ -69,12 +69,12 @@ def test_programs_and_teachers_plan_with_them(environment: Environment, cast: Ca
     alice = Program(cast.alice)
     assert alice.send(PLANS, **sent)[0] == 403
     status, told = alice.send(PLANS, **sent, course="robots")
-    assert status == 201
+    assert (status, told["baselines"]) == (201, ["minimax", "own"])
     assert set(Tournament.objects.get(pk=told["id"]).baselines.all()) == {own, minimax.agent}
     # Of others than organisers only the teachers of the course.
     status, told = Program(cast.olga).send(PLANS, **sent)
     assert (status, [*told]) == (400, ["baselines"])
-    assert "Those in Tic-tac-toe: minimax." in told["baselines"][0]
+    assert "Choose from minimax." in told["baselines"][0]
     told = Program(cast.olga).send(PLANS, **sent | {"baselines": ["minimax"], "format": "double-elimination"})[1]
     assert [*told] == ["baselines"]
 
