@@ -35,7 +35,7 @@ class NamesField(forms.CharField):
         return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return super().has_changed(self.prepare_value(initial), data)
+        return super().has_changed(self.prepare_value(initial), (data or "").replace("\r\n", "\n"))
 
 
 def teams_field(help_text: str) -> NamesField:

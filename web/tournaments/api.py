@@ -44,8 +44,8 @@ class TournamentAnswer(serializers.Serializer[Any]):
     starts_at = serializers.DateTimeField(allow_null=True, help_text="When it is planned to begin.")
     ends_at = serializers.DateTimeField(allow_null=True, help_text="When a ladder is planned to end.")
     max_participants = serializers.IntegerField(allow_null=True)
-    baselines = serializers.SlugRelatedField[Any](
-        slug_field="name", many=True, read_only=True, help_text="Agents that play without taking a rank."
+    baselines = serializers.ListField(
+        child=serializers.CharField(), source="baselines.all", help_text="Agents that play without taking a rank."
     )
     season = serializers.IntegerField(source="season_id", allow_null=True)
     cancel_reason = serializers.CharField(allow_blank=True)

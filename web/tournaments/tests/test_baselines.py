@@ -32,19 +32,21 @@ def test_an_organiser_adds_them_to_a_plan_and_takes_them_out_again(
     environment: Environment, cast: Cast, minimax: Submission, visit: As
 ) -> None:
     olga = visit(cast.olga)
-    sent = filled(environment, save="1", baselines="MiniMax\r\n")
+    other = factories.ready(factories.agent(cast.olga, environment, name="alphabeta"))
+    sent = filled(environment, save="1", baselines="MiniMax\r\nalphabeta\r\n")
     assert olga.post(PLAN, sent).status_code == 302
     cup = Tournament.objects.get(name="Cup")
-    assert list(cup.baselines.all()) == [minimax.agent]
+    assert set(cup.baselines.all()) == {minimax.agent, other.agent}
     address = reverse("web:organise_replan", args=[cup.pk])
-    assertContains(olga.get(address), "minimax</textarea>")
+    assertContains(olga.get(address), "alphabeta\nminimax</textarea>")
     page = reverse("web:edition", args=[environment.slug, cup.edition])
     assertContains(visit(None).get(page), "Baselines play everyone and take no rank")
 
-    assert olga.post(address, sent | {"baselines": ""}).status_code == 302
-    assert not cup.baselines.exists()
-    entry = AuditEntry.objects.filter(action="change", object_id=str(cup.pk)).latest("pk")
-    assert entry.changes["baselines"] == [[minimax.agent_id], []]
+    for kept, changed in (("alphabeta\r\nminimax", False), ("", True)):
+        assert olga.post(address, sent | {"baselines": kept}).status_code == 302
+        assert cup.baselines.exists() != changed
+        entry = AuditEntry.objects.filter(action="change", object_id=str(cup.pk)).latest("pk")
+        assert ("baselines" in entry.changes) == changed
 
     wrong = olga.post(PLAN, sent | {"name": "Other", "baselines": "minimax\nnobody-knows"})
     assertContains(wrong, "“nobody-knows” is no agent of the site", status_code=422)
