@@ -141,6 +141,12 @@ class Mark:
         return sum(goal.baseline.marks for goal in self.goals)
 
     @property
+    def best_score(self) -> float | None:
+        """The best score that a version has reached alone; None without one."""
+        scores = (one.score for goal in self.goals for one in goal.tries if one.score is not None)
+        return max(scores, default=None)
+
+    @property
     def is_full(self) -> bool:
         """Return whether all baselines are reached in time."""
         return bool(self.goals) and self.earned == self.most

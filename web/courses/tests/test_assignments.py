@@ -182,7 +182,10 @@ def test_where_agents_play_alone_the_page_shows_the_score(
     assert "Your result: 4 of 4 marks" in text
     assert "4 episodes on seeds of this assignment" in text
     assert "A mean score of 20.5" in text
-    assert "score 20.5" in teacher.get(page(task)).text
+    of_class = teacher.get(page(task)).text
+    assert "score 20.5" in of_class
+    assert "Best score</th>" in of_class
+    assert '<td\n      class="num">30</td>' in of_class
     (line,) = teacher.get("/api/v1/courses/robots/marks/").json()["results"]
     assert [(one["agent"], one["score"], one["state"]) for one in line["assignments"][0]["baselines"]] == [
         (None, 20.5, "passed")
