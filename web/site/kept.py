@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import zlib
@@ -67,6 +68,8 @@ is_on = True
 ASKED_BY = ("HX-Request", "HX-Target")
 """Headers by which a page is asked for a part of it."""
 LARGEST_BYTES = 500_000
+GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
+"""What readers of gzip send as Accept-Encoding, and the name of the format for zlib."""
 OWN_SECONDS = 60.0
 """How long a page is kept for its one reader."""
 OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
@@ -74,7 +77,7 @@ OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-rema
 
 
 class KeptAnswer(NamedTuple):
-    """An answer with status 200. body: compressed with zlib. tag: its ETag; empty for an answer that cannot be kept."""
+    """An answer with status 200. body: as gzip. tag: its ETag; empty for an answer that cannot be kept."""
 
     headers: dict[str, str]
     body: bytes
@@ -113,7 +116,11 @@ class KeptAnswers:
         response = HttpResponse(headers=answer.headers)
         found = get_conditional_response(request, etag=answer.tag, response=response)
         if found is None or found is response:
-            response.content = zlib.decompress(answer.body)
+            takes_gzip = GZIP.search(request.headers.get("Accept-Encoding", ""))
+            response.content = answer.body if takes_gzip else zlib.decompress(answer.body, GZIP_FORMAT)
+            response["Content-Length"] = str(len(response.content))
+            if takes_gzip:
+                response["Content-Encoding"] = "gzip"
             return response
         # For how long nginx may keep the page that it has.
         found["X-Accel-Expires"] = response["X-Accel-Expires"]
@@ -156,12 +163,13 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
         return NOT_KEPT
     if len(response.content) > LARGEST_BYTES:
         return NOT_KEPT
-    tag = f'"{sha256(response.content).hexdigest()[:32]}"'
-    patch_vary_headers(response, ASKED_BY)
+    # Weak, as it stands for the page both as it is and as gzip.
+    tag = f'W/"{sha256(response.content).hexdigest()[:32]}"'
+    patch_vary_headers(response, (*ASKED_BY, "Accept-Encoding"))
     # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
-    return KeptAnswer(kept, zlib.compress(response.content, 1), tag)
+    return KeptAnswer(kept, gzip.compress(response.content, 6, mtime=0), tag)
 
 
 def _match(request: HttpRequest) -> ResolverMatch | None:

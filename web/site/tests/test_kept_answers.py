@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -66,6 +67,22 @@ def test_strangers_share_one_answer_with_one_tag_and_then_have_304(cast: Cast, a
     assert again.headers.keys() >= {"Content-Security-Policy", "Permissions-Policy", "Vary", "X-Frame-Options"}
     unchanged = Client().get(_page(still), headers={"If-None-Match": first["ETag"]})
     assert (unchanged.status_code, unchanged.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_gzip"),
+    [("gzip, deflate, br", True), ("br;q=1.0, gzip;q=0.8", True), ("identity", False), ("gzip;q=0, br", False)],
+)
+def test_a_kept_page_comes_as_gzip_to_readers_who_take_that(accepted: str, is_gzip: bool, played: Agent) -> None:
+    plain = Client().get(_page(played))
+    found = Client().get(_page(played), headers={"Accept-Encoding": accepted})
+    assert (found.get("Content-Encoding") == "gzip") == is_gzip
+    assert (gzip.decompress(found.content) if is_gzip else found.content) == plain.content
+    assert "Accept-Encoding" in found["Vary"]
+    for answer in (plain, found):
+        assert answer["Content-Length"] == str(len(answer.content))
+    unchanged = Client().get(_page(played), headers={"Accept-Encoding": accepted, "If-None-Match": plain["ETag"]})
+    assert unchanged.status_code == 304
 
 
 def test_within_a_second_a_kept_page_costs_the_rows_of_the_agent_alone(played: Agent, at: Moment) -> None:
