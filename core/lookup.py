@@ -7,10 +7,12 @@ from itertools import count
 from typing import Any
 from weakref import WeakSet
 
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
 TYPES = {int: "bigint", str: "text"}
+UNFIT = frozenset({"0A000", "26000"})
+"""SQLSTATEs of a plan whose columns a migration has changed since, and of one that the connection no longer has."""
 _numbers = count(1)
 
 
@@ -27,6 +29,7 @@ class Lookup:
         self._written: tuple[str, list[tuple[int | None, Any]]] | None = None
         self._name = f"lookup_{next(_numbers)}"
         self._planned: WeakSet[Any] = WeakSet()
+        self._unfit: WeakSet[Any] = WeakSet()
 
     def __call__(self, *values: int | str) -> list[tuple[Any, ...]]:
         """Return the rows for these values."""
@@ -40,13 +43,26 @@ class Lookup:
             self._written = sql, [(marks.index(one) if one in marks else None, one) for one in given]
         sql, places = self._written
         with connection.cursor() as cursor:
-            # A pooler, which gives a connection to each transaction, is used without connections that stay.
-            if self._by_key and connection.vendor == "postgresql" and connection.settings_dict["CONN_MAX_AGE"] != 0:
-                self._plan(sql, places, values)
-                cursor.execute(f"EXECUTE {self._name}({', '.join(['%s'] * len(values))})", values)
-            else:
-                cursor.execute(sql, [one if place is None else values[place] for place, one in places])
+            if self._can_plan():
+                try:
+                    self._plan(sql, places, values)
+                    cursor.execute(f"EXECUTE {self._name}({', '.join(['%s'] * len(values))})", values)
+                    return list(cursor.fetchall())
+                except DatabaseError as error:
+                    if getattr(error.__cause__, "pgcode", "") not in UNFIT:
+                        raise
+                    self._unfit.add(connection.connection)
+                    if connection.in_atomic_block:
+                        # PostgreSQL answers nothing more in this transaction.
+                        raise
+            cursor.execute(sql, [one if place is None else values[place] for place, one in places])
             return list(cursor.fetchall())
+
+    def _can_plan(self) -> bool:
+        """Return whether the connection keeps plans. One of a pooler, which belongs to a transaction, does not stay."""
+        if not self._by_key or connection.vendor != "postgresql" or connection.settings_dict["CONN_MAX_AGE"] == 0:
+            return False
+        return connection.connection not in self._unfit
 
     def _plan(self, sql: str, places: list[tuple[int | None, Any]], values: tuple[int | str, ...]) -> None:
         """Let PostgreSQL prepare the query, unless this connection has it already."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 from django.db.models import QuerySet
 
 from core.lookup import Lookup
@@ -49,6 +49,28 @@ def test_a_connection_that_stays_plans_a_lookup_once_and_one_of_a_pooler_never(m
     assert (lookup(alice.pk), planned()) == ([(alice.pk,)], before)
     monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
     assert (lookup(alice.pk), lookup(alice.pk), planned()) == ([(alice.pk,)], [(alice.pk,)], before + 1)
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("change", ["ALTER TABLE core_user ALTER COLUMN github TYPE varchar({})", "DISCARD ALL"])
+def test_a_plan_that_no_longer_fits_is_left_and_the_rows_are_read(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+    alice, width = factories.cast().alice, User._meta.get_field("github").max_length
+    lookup = Lookup(lambda key: User.objects.filter(pk=key).values_list("pk", "github"), by_key=True)
+    assert lookup(alice.pk) == [(alice.pk, "")]
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(change.format(200))
+        with pytest.raises(DatabaseError), transaction.atomic():
+            lookup(alice.pk)
+        assert lookup(alice.pk) == lookup(alice.pk) == [(alice.pk, "")]
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER TABLE core_user ALTER COLUMN github TYPE varchar({width})")
+        # The next one plans anew.
+        connection.close()
+    assert lookup(alice.pk) == [(alice.pk, "")]
 
 
 def test_a_value_may_be_used_twice_and_another_never() -> None:
