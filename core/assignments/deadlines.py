@@ -42,7 +42,7 @@ def _of_assignments(course: Course, now: datetime) -> Iterator[Message]:
     rows = course.assignments.filter(Q(due_at__range=soon) | Q(extensions__due_at__range=soon), opens_at__lte=now)
     for row in rows.distinct():
         for mark in assignment_marks(row):
-            if not now < mark.due_at <= now + AHEAD or mark.is_full:
+            if not now < mark.due_at <= now + AHEAD or mark.is_full or mark.by_hand is not None:
                 continue
             reached = sum(goal.state is GoalState.PASSED for goal in mark.goals)
             yield Message(

@@ -93,6 +93,8 @@ def assignment_delete(*, assignment: Assignment) -> None:
         Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
         if _has_played(assignment):
             raise Refused("Versions have played for it already. With weight 0 it does not count.")
+        if assignment.marks_by_hand.exists():
+            raise Refused("Students have marks by hand in it. With weight 0 it does not count.")
         assignment.delete()
 
 
@@ -176,6 +178,9 @@ def _check(assignment: Assignment, wanted: Sequence[Wanted], weeks: int) -> None
             raise Refused(f"{assignment.environment} needs {needed}.", field=f"agent_{place}")
     if len({(one.agent, one.score) for one in wanted}) < len(wanted):
         raise Refused("Choose each baseline once.", field="agent_1")
+    by_hand = max(assignment.marks_by_hand.values_list("marks", flat=True), default=0) if assignment.pk else 0
+    if by_hand > (most := sum(one.marks for one in wanted)):
+        raise Refused(f"A student has {by_hand.normalize():f} marks by hand, more than these {most}.", field="marks_1")
 
 
 def _baselines_set(assignment: Assignment, wanted: Sequence[Wanted]) -> None:

@@ -72,6 +72,7 @@ def person_mark(request: HttpRequest, course: str, assignment_id: int, member_id
     course_for(request, course, RIGHT)
     found = get_object_or_404(row.course.members.select_related("user"), pk=member_id, user__as_team=None)
     form = MarkForm(request.POST)
+    form.fields["marks"].required = "back" not in request.POST
     if form.is_valid():
         marks = None if "back" in request.POST else form.cleaned_data["marks"]
         try:

@@ -325,6 +325,17 @@ def test_marks_by_hand_count_until_they_are_taken_back(
         by_hand(None)
 
 
+def test_an_assignment_with_marks_by_hand_stays_and_has_as_many(
+    task: Assignment, sid: Member, teacher: User, baselines: list[Submission]
+) -> None:
+    mark_by_hand(assignment=task, user=sid.user, marks=Decimal("12.5"), reason="She showed it.", by=teacher)
+    with pytest.raises(Refused, match="marks by hand"):
+        assignment_delete(assignment=task)
+    with pytest.raises(Refused, match=r"A student has 12\.5 marks by hand, more than these 12\."):
+        assignment_save(assignment=task, wanted=[Wanted(baselines[0].agent, 50, 12)])
+    assert assignment_save(assignment=task, wanted=[Wanted(baselines[0].agent, 50, 13)]) == [task]
+
+
 def test_a_person_who_is_removed_and_comes_back_has_their_extension_again(
     task: Assignment, sid: Member, here: Course
 ) -> None:

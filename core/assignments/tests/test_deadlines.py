@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from core.assignments.deadlines import deadlines_tell
-from core.assignments.services import extend
+from core.assignments.services import extend, mark_by_hand
 from core.assignments.tests import rows
 from core.assignments.tests.rows import DUE
 from core.models import Notice, Registration, Role, Tournament, User
@@ -22,13 +23,15 @@ def told(user: User) -> list[str]:
 def test_people_who_lack_marks_are_reminded_once_a_day_before_their_own_deadline() -> None:
     course, environment = rows.course(), factories.environment()
     teacher = rows.member(course, "tess", Role.TEACHER)
-    ann, bea, cem = (rows.member(course, name) for name in ("ann", "bea", "cem"))
+    ann, bea, cem, dan = (rows.member(course, name) for name in ("ann", "bea", "cem", "dan"))
     easy = rows.reference(teacher.user, environment, "easy")
     row = rows.assignment(course, environment, easy)
     rows.version(ann.user, environment, DUE - 2 * DAY)
     (duel,) = rows.advance(row, DUE - 2 * DAY)
     rows.end(duel, reached=True)
     extend(assignment=row, members=[cem], due_at=DUE + 3 * DAY)
+    mark_by_hand(assignment=row, user=dan.user, marks=Decimal(4), reason="By word of mouth.", by=teacher.user)
+    Notice.objects.all().delete()
 
     assert deadlines_tell(now=DUE - DAY - HOUR) == 0
     assert deadlines_tell(now=DUE - DAY) == 1
@@ -36,7 +39,7 @@ def test_people_who_lack_marks_are_reminded_once_a_day_before_their_own_deadline
     # Noon in UTC is one o'clock in Berlin.
     assert told(bea.user) == ["Week 1 of Robots is due on 8 Mar 2026, 13:00 Europe/Berlin"]
     assert "reached 0 of its 1 baselines" in Notice.objects.get(user=bea.user, kind="ANNOUNCEMENT").text
-    assert told(ann.user) == told(cem.user) == told(teacher.user) == []
+    assert told(ann.user) == told(cem.user) == told(dan.user) == told(teacher.user) == []
 
     assert deadlines_tell(now=DUE + 2 * DAY) == 1
     assert len(told(cem.user)) == 1
