@@ -26,6 +26,8 @@ AT_ONCE = 16
 ARCHIVE_BYTES = 16 << 20
 MOST_BYTES = 400 << 20
 """Two hashes of 100 MiB in the one process, and as much again for all else; sixteen hashes would take 1,600 MiB."""
+TOO_MANY = 429
+"""A slow machine computes hashes slower than the site lets people wait; those who try again, as it says, get in."""
 Answer = tuple[int, int]
 """The status of an answer, and the bytes of its body."""
 
@@ -98,7 +100,11 @@ def test_sixteen_logins_and_exports_at_once_fit_into_the_pod_of_the_site(
     wrong = {"csrfmiddlewaretoken": token, "username": "x", "password": "wrong"}
 
     def login(person: User) -> Answer:
-        return ask(number, "POST", "/login/", {**wrong, "username": person.email}, f"csrftoken={token}")
+        for _ in range(AT_ONCE):
+            status, size = ask(number, "POST", "/login/", {**wrong, "username": person.email}, f"csrftoken={token}")
+            if status != TOO_MANY:
+                break
+        return status, size
 
     given = at_once(*(lambda person=person: login(person) for person in people))
     assert {status for status, _ in given} == {200}

@@ -78,6 +78,9 @@ class Host:
             ("listen 80 default_server;", f"listen 127.0.0.1:{self.http} default_server;"),
             ("/etc/nginx/arena/*.conf", f"{self.folder}/tls.conf"),
             ("/tmp/arena-static", f"{self.folder}/static"),
+            ("/tmp/arena-pages", f"{self.folder}/pages"),
+            # As start.sh does.
+            ('ALLOWED_HOSTS "', f'{DOMAIN} "'),
             ("/var/log/nginx/access.log", f"{self.folder}/access.log"),
         ):
             assert old in text
