@@ -12,6 +12,7 @@ from core.courses.teams import entrants, teams_of
 from core.listing import registration_rows
 from core.models import Agent, Eligibility, Registration, Submission, Team, Tournament, TournamentState, User
 from core.models.agent import SubmissionQuerySet
+from core.people.rights import may
 
 PATIENCE = timedelta(minutes=30)
 """How long after its time a tournament waits for versions from before the freeze to be built and validated."""
@@ -228,7 +229,9 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
     own: tuple[OwnEntry, ...] = ()
     own_obstacle = ""
     if viewer is not None and tournament.has_registration:
-        own_obstacle = "" if viewer.pk == tournament.created_by_id else owner_obstacle(tournament, viewer)
+        # Those who invite need no invitation to be told of.
+        organises = may(viewer, "core.change_tournament", tournament.course_id)
+        own_obstacle = "" if organises else owner_obstacle(tournament, viewer)
         registered = {row.agent_id for row in rows}
         agents = list(
             viewer.agents.filter(environment=tournament.environment_id).exclude(baseline_of=tournament).order_by("name")

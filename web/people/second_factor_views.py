@@ -28,7 +28,7 @@ from core.errors import Refused
 from core.models import AuditEntry, User
 from core.people.access import account_lock
 from core.people.audit_log import account_note, audit_record, operator_of
-from core.people.second_factor_selectors import recovery_code_count
+from core.people.second_factor_selectors import recovery_code_count, second_factor_missing
 from web.people.adapters import SESSION_HASH
 from web.people.login_views import AsksForTokens, GoesOn
 
@@ -74,7 +74,8 @@ class SecondFactor(IndexView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         user = self.request.user
         assert isinstance(user, User)
-        return {**super().get_context_data(**kwargs), "code_count": recovery_code_count(user), **_kinds(user)}
+        values = {"code_count": recovery_code_count(user), "is_missing": second_factor_missing(self.request)}
+        return {**super().get_context_data(**kwargs), **values, **_kinds(user)}
 
 
 class Written(AsksForTokens):

@@ -214,9 +214,12 @@ def test_where_it_is_required_an_organiser_without_it_can_only_set_it_up(
     settings.REQUIRE_STAFF_TOTP = True
     client = logged_in(cast.olga)
     for address in (ADMIN, "/", "/profile/", "/profile/delete/"):
-        assert client.get(address, follow=True).redirect_chain[-1][0] == PAGE
+        answer = client.get(address, follow=True)
+        assert answer.redirect_chain[-1][0] == PAGE
+        assert "Organisers of this site need a second factor." in answer.text
     set_up(client)
     assert client.get(ADMIN).status_code == 200
+    assert "Organisers of this site need" not in client.get(PAGE).text
     # Others are not concerned.
     assert visit(cast.alice).get("/profile/").status_code == 200
     assert visit(cast.alice).get(PAGE).status_code == 200
