@@ -211,6 +211,7 @@ def test_only_those_whom_it_is_for_register(
     cup.invited.add(people.charlie)
     assert alice in why_not(cup, hers)
     assert register(cup, his).agent == his
+    cup.refresh_from_db()
     # Its page says so to people, and not to those who choose them.
     shown = [registration_card(cup, who, now=timezone.now()).own_obstacle for who in (people.alice, people.olga)]
     assert alice in shown[0]
