@@ -30,8 +30,11 @@ def team_create(*, course: Course, name: str, label: str = "", people: Sequence[
     """Make a team with an account of its own; the first of its people leads it. Raises Refused for a name that is
     taken or that no account may have, and for more teams than students, as each has quotas of its own."""
     with transaction.atomic():
+        _lock(course.pk)
         if people and course.teams.count() >= students(course).count():
             raise Refused("There are as many teams as students here. Ask a teacher.")
+        if there := Member.objects.filter(pk__in=[one.pk for one in people]).exclude(team=None).first():
+            raise Refused(f"{there.user} is in a team already, {there.team}.")
         account = team_account_create(username=name, team=label)
         team = Team.objects.create(course=course, account=account)
         Member.objects.create(course=course, user=account)
@@ -46,6 +49,7 @@ def teams_from_names(*, course: Course) -> int:
     A name that another account has gets that of the course before it. Raises Refused as `team_create`.
     """
     with transaction.atomic():
+        _lock(course.pk)
         rows = students(course).filter(team=None).exclude(user__team="").select_related("user").order_by("pk")
         teams = {team.account.username.casefold(): team for team in course.teams.select_related("account")}
         for member in (found := list(rows)):
@@ -63,16 +67,15 @@ def teams_from_names(*, course: Course) -> int:
 def team_join(*, member: Member, team: Team) -> None:
     """Let a student of the course into a team by its link. Raises Refused when it is full, and for other people."""
     with transaction.atomic():
-        locked = Team.objects.select_for_update(of=("self",)).select_related("course").get(pk=team.pk)
-        most, rows = locked.course.team_size, students(locked.course).filter(pk=member.pk)
-        found = rows.select_for_update(of=("self",)).select_related("user", "team__account").first()
+        course = _lock(team.course_id)
+        found = students(course).filter(pk=member.pk).select_related("user", "team__account").first()
         if found is None:
-            raise Refused(f"Teams are for students of {locked.course}.")
-        if found.team_id not in (None, locked.pk):
+            raise Refused(f"Teams are for students of {course}.")
+        if found.team_id not in (None, team.pk):
             raise Refused(f"You are in another team, {found.team}. Leave it first.")
-        if most and found.team_id is None and locked.people.count() >= most:
-            raise Refused(FULL.format(most=most))
-        member_move(member=found, team=locked)
+        if course.team_size and found.team_id is None and team.people.count() >= course.team_size:
+            raise Refused(FULL.format(most=course.team_size))
+        member_move(member=found, team=team)
 
 
 def member_move(*, member: Member, team: Team | None, now: datetime | None = None) -> None:
@@ -82,10 +85,12 @@ def member_move(*, member: Member, team: Team | None, now: datetime | None = Non
 
     Raises Refused when they and the team have registered more agents for a tournament than one owner may.
     """
-    before = member.team_id
-    if before == (team and team.pk):
-        return
     with transaction.atomic():
+        _lock(member.course_id)
+        member.refresh_from_db(fields=["team"])
+        before = member.team_id
+        if before == (team and team.pk):
+            return
         if team is not None:
             _entries_check(member, team)
         member.team = team
@@ -96,6 +101,11 @@ def member_move(*, member: Member, team: Team | None, now: datetime | None = Non
         if not left.filter(leads=True).exists() and (heir := left.order_by("joined_at", "pk").first()) is not None:
             heir.leads = True
             heir.save(update_fields=["leads"])
+
+
+def _lock(course: int) -> Course:
+    """Return a course whose teams no other transaction changes until this one has ended."""
+    return Course.objects.select_for_update(no_key=True).get(pk=course)
 
 
 def _entries_check(member: Member, team: Team) -> None:
