@@ -11,12 +11,14 @@ import asyncio
 import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.addresses import client_address, network_of
 from web.watching.topics import Told, look
 
 Scope = MutableMapping[str, Any]
@@ -58,6 +60,8 @@ class Streams:
         self._look, self._look_seconds = look, look_seconds
         self._topics: dict[str, Topic] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        # By what ends each stream: the address that has it, oldest first.
+        self._open: dict[asyncio.Event, str] = {}
         self._threads, self._boards = ThreadPoolExecutor(THREADS, "events"), ThreadPoolExecutor(1, "boards")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +86,8 @@ class Streams:
         found = PATH.fullmatch(scope["path"])
         if found is None or scope["method"] != "GET":
             return await _short(send, 404)
-        if sum(topic.streams for topic in self._topics.values()) >= MOST_STREAMS:
+        visitor = _visitor(scope)
+        if len(self._open) >= MOST_STREAMS and not self._make_room(visitor):
             return await _short(send, 503)
         topic = self._topics.get(found[1])
         if topic is None:
@@ -91,10 +96,24 @@ class Streams:
             topic = self._topics[found[1]] = Topic(found[1])
             self._begin(self._follow(topic))
         topic.streams += 1
+        cut = asyncio.Event()
+        self._open[cut] = visitor
         try:
-            await self._stream(topic, receive, send)
+            await self._stream(topic, receive, send, cut)
         finally:
             topic.streams -= 1
+            self._open.pop(cut, None)
+
+    def _make_room(self, visitor: str) -> bool:
+        """End the newest stream of the address that has most, unless one more of the visitor would be as many."""
+        shares = Counter(self._open.values())
+        ((most, count),) = shares.most_common(1)
+        if count <= shares[visitor] + 1:
+            return False
+        cut = next(cut for cut, one in reversed(self._open.items()) if one == most)
+        del self._open[cut]
+        cut.set()
+        return True
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -131,21 +150,31 @@ class Streams:
             return min(self._look_seconds, BOARD_LOOK_SECONDS)
         return max(self._look_seconds, min(1.0, TOPIC_SECONDS * len(self._topics)))
 
-    async def _stream(self, topic: Topic, receive: Receive, send: Send) -> None:
-        if not await _changes(topic, 0):
-            return await _short(send, 503)
-        if topic.told is None:
-            return await _short(send, 404)
+    async def _stream(self, topic: Topic, receive: Receive, send: Send, cut: asyncio.Event) -> None:
+        if not await _changes(topic, 0) or topic.told is None or cut.is_set():
+            await _short(send, 404 if topic.version and topic.told is None else 503)
+            return
         gone = asyncio.ensure_future(_gone(receive))
         telling = asyncio.ensure_future(_tell(topic, send))
+        tasks = (gone, telling, asyncio.ensure_future(cut.wait()))
         try:
-            await asyncio.wait({gone, telling}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (gone, telling):
+            for task in tasks:
                 task.cancel()
-            for task in (gone, telling):
+            for task in tasks:
                 with suppress(asyncio.CancelledError, TimeoutError, OSError):
                     await task
+        if cut.is_set() and telling.cancelled():
+            with suppress(TimeoutError, OSError):
+                await _send(send, "", more=False)
+
+
+def _visitor(scope: Scope) -> str:
+    """Return the address of a visitor as limits count it."""
+    headers = dict(scope.get("headers", ()))
+    peer, forwarded = scope.get("client") or ("",), headers.get(b"x-forwarded-for", b"").decode("latin-1")
+    return network_of(client_address({"REMOTE_ADDR": peer[0], "HTTP_X_FORWARDED_FOR": forwarded}))
 
 
 async def _tell(topic: Topic, send: Send) -> None:

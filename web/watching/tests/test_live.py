@@ -188,6 +188,7 @@ class Visitor:
 
     path: str = "/events/wall"
     reads: bool = True
+    address: str = "198.51.100.1"
     got: list[str] = field(default_factory=list)
     status: int = 0
     left: asyncio.Event = field(default_factory=asyncio.Event)
@@ -206,7 +207,7 @@ class Visitor:
             self.got.append(message["body"].decode())
 
     async def visit(self, streams: Streams) -> None:
-        scope = {"type": "http", "path": self.path, "method": "GET"}
+        scope = {"type": "http", "path": self.path, "method": "GET", "client": (self.address, 1)}
         await streams(scope, self.receive, self.send)
 
 
@@ -339,6 +340,37 @@ def test_more_topics_than_it_can_follow_are_refused() -> None:
         return last.status
 
     assert asyncio.run(scene()) == 503
+
+
+def test_where_all_streams_are_taken_the_address_that_has_most_gives_one_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.watching.stream.MOST_STREAMS", 6)
+
+    async def scene() -> None:
+        streams = Streams(lambda _: Told({"a": ""}), look_seconds=0.01)
+        everyone: list[tuple[Visitor, asyncio.Task[None]]] = []
+
+        async def open_one(address: str) -> Visitor:
+            visitor = Visitor(address=address)
+            everyone.append((visitor, asyncio.create_task(visitor.visit(streams))))
+            await until(lambda: visitor.status > 0)
+            return visitor
+
+        for _ in range(4):
+            await open_one("198.51.100.1")
+        # Of IPv6 a network is a visitor.
+        for last in "12":
+            await open_one(f"2001:db8::{last}")
+        assert [(await open_one(f"198.51.100.{last}")).status for last in (2, 3)] == [200, 200]
+        await until(lambda: [visit.done() for _, visit in everyone[:4]] == [False, False, True, True])
+        # One more of any of them would be as many as the others have.
+        assert [(await open_one(f"198.51.100.{last}")).status for last in (1, 2)] == [503, 503]
+        assert (await open_one("2001:db8::3")).status == 503
+        for visitor, _ in everyone:
+            visitor.left.set()
+        await asyncio.gather(*(visit for _, visit in everyone))
+        assert not streams._open
+
+    asyncio.run(scene())
 
 
 def test_the_board_of_a_person_is_told_of_at_every_reply_and_until_it_is_over(duel: Duel) -> None:
