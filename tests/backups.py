@@ -6,6 +6,8 @@ import io
 import json
 import tarfile
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,21 @@ from django.core.management import call_command
 from django.db import connection
 
 from core.append_only import unprotected
-from core.models import Duel, Recording
+from core.assignments.services import Wanted, assignment_save, extend, mark_by_hand
+from core.courses.services import members_add
+from core.courses.teams import member_move, team_create
+from core.models import Agent, Assignment, Course, Duel, Environment, Recording
+from core.tests import factories
+from core.tests.factories import NOON
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 from web.tests import played, scored
 
+WEEK = timedelta(days=7)
+
 
 def arena() -> Duel:
-    """Uploads, a validation, two played duels and one that waits, an evaluation with records and a recorded episode."""
+    """Uploads, a validation, two played duels and one that waits, an evaluation with records and a recorded episode;
+    a course with a team, which has an agent, and marks by hand."""
     environment = tic_tac_toe()
     first, last = upload(environment, "first", FIRST), upload(environment, "last", LAST)
     played.play_validation(first)
@@ -33,7 +43,20 @@ def arena() -> Duel:
     task = scored.environment()
     row = scored.evaluation(scored.submission(first.agent.owner, task, "balancer"), scored.scores_around(200, 20))
     scored.recording(scored.with_files(row), Recording.Choice.BEST, video=b"video")
+    _course(environment, last.agent)
     return duel
+
+
+def _course(environment: Environment, baseline: Agent) -> None:
+    course, student = Course.objects.create(slug="robots", name="Robots"), factories.user("bea")
+    members_add(course=course, people=[student])
+    team = team_create(course=course, name="blue", people=list(course.members.all()))
+    factories.ready(factories.agent(team.account, environment, "azure"))
+    week = Assignment(course=course, environment=environment, name="Week 1", opens_at=NOON, due_at=NOON + WEEK)
+    assignment_save(assignment=week, wanted=[Wanted(baseline, 50, 10)])
+    extend(assignment=week, members=[student.memberships.get()], due_at=NOON + 2 * WEEK)
+    mark_by_hand(assignment=week, user=student, marks=Decimal(5), reason="She helped.", by=baseline.owner)
+    member_move(member=student.memberships.get(), team=None)
 
 
 def rows() -> dict[str, Any]:

@@ -178,7 +178,9 @@ def _check(assignment: Assignment, wanted: Sequence[Wanted], weeks: int) -> None
             raise Refused(f"{assignment.environment} needs {needed}.", field=f"agent_{place}")
     if len({(one.agent, one.score) for one in wanted}) < len(wanted):
         raise Refused("Choose each baseline once.", field="agent_1")
-    by_hand = max(assignment.marks_by_hand.values_list("marks", flat=True), default=0) if assignment.pk else 0
+    by_hand = (
+        max(assignment.marks_by_hand.values_list("marks", flat=True), default=Decimal()) if assignment.pk else Decimal()
+    )
     if by_hand > (most := sum(one.marks for one in wanted)):
         raise Refused(f"A student has {by_hand.normalize():f} marks by hand, more than these {most}.", field="marks_1")
 

@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from core.courses.services import member_remove, people_tell
 from core.courses.teams import member_move, team_create, team_join, teams_from_names
@@ -168,6 +169,16 @@ def test_a_person_who_has_left_takes_nothing_and_can_do_nothing(
     assert 'id="upload"' not in charlie.get(agent_page()).text
     assert charlie.post(reverse("web:work_as"), {"team": team.pk}).status_code == 403
     assert Agent.objects.get(name="azure").owner == team.account
+
+
+def test_a_token_of_a_team_lacks_the_second_factor_that_its_person_lacks(
+    team: Team, cast: Cast, settings: Settings
+) -> None:
+    _, token = token_create(owner=cast.bob, name="laptop", now=timezone.now(), team=team)
+    User.objects.filter(pk=cast.bob.pk).update(is_staff=True)
+    for is_required, status in ((False, 200), (True, 401)):
+        settings.REQUIRE_STAFF_TOTP = is_required
+        assert Client().get("/api/v1/me/", headers={"authorization": f"Bearer {token}"}).status_code == status
 
 
 def test_no_one_else_works_as_a_team(team: Team, cast: Cast, visit: As) -> None:
