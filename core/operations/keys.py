@@ -1,6 +1,7 @@
 """Workers have the SECRET_KEY of the site: its fingerprint is in the database, and others are refused.
 
-With another key a worker drops messages and signs links that the site refuses, without a sign of it.
+It is looked at when workers start and every minute. With another key a worker drops messages and signs links that the
+site refuses, without a sign of it.
 """
 
 from __future__ import annotations
@@ -29,26 +30,33 @@ def key_note() -> None:
     Duty.objects.update_or_create(name=NAME, defaults=found)
 
 
-def refuse_other_key(*, host: str) -> None:
-    """Raise ImproperlyConfigured, and an alarm, if no key of this process is that of the site. host: of the workers.
+def key_watch(*, host: str) -> str:
+    """Raise an alarm if no key of this process is that of the site, else settle it; return its sentence, empty without.
 
-    While the key is being changed, the old one is among SECRET_KEY_FALLBACKS.
+    While the key is being changed, the old one is among SECRET_KEY_FALLBACKS. host: of the workers.
     """
+    row = Duty.objects.filter(name=NAME).first()
+    alarm = f"{NAME}-{host}"[:100]
+    if row is None or row.worker in map(fingerprint, (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)):
+        alarm_settle(key=alarm)
+        return ""
+    sentence = (
+        f"The workers of {host} cannot work: their SECRET_KEY is not that of the site. Start them with the site's, or, "
+        "if it was changed on purpose, run `manage.py secrets_seal` with the new one."
+    )
+    alarm_raise(key=alarm, message=sentence)
+    return sentence
+
+
+def refuse_other_key(*, host: str) -> None:
+    """Raise ImproperlyConfigured, and an alarm, if workers have another key, as `key_watch`."""
     try:
-        row = Duty.objects.filter(name=NAME).first()
-        alarm = f"{NAME}-{host}"[:100]
-        if row is None or row.worker in map(fingerprint, (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)):
-            alarm_settle(key=alarm)
-            return
-        sentence = (
-            f"The workers of {host} do not start: their SECRET_KEY is not that of the site. Give them the site's, or, "
-            "if it was changed on purpose, run `manage.py secrets_seal` with the new one."
-        )
-        alarm_raise(key=alarm, message=sentence)
+        sentence = key_watch(host=host)
     except Error:
-        # The database does not answer: the workers wait for it, and meet the key at their next start.
+        # The database does not answer: the workers wait for it, and are watched as they run.
         return
     finally:
         # The process may fork, and its children must not share a connection.
         connections[DEFAULT_DB_ALIAS].close()
-    raise ImproperlyConfigured(sentence)
+    if sentence:
+        raise ImproperlyConfigured(sentence)

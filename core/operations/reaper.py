@@ -5,19 +5,21 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from django.db import Error, connection
 from django.utils.module_loading import import_string
 
 from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
-from core.jobs.hosts import worker_name
+from core.jobs.hosts import host_name, worker_name
 from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.messages import messages_give_back, messages_thin
 from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
 from core.operations.expiry import jobs_requeue_expired
+from core.operations.keys import key_watch
 from core.operations.watchdog import queues_check
 from core.operations.writable import LOOK_SECONDS as WRITE_SECONDS
 from core.operations.writable import WriteWatch
@@ -61,12 +63,14 @@ class Reaper:
 
 
 def reapers(queues: Sequence[str]) -> list[Reaper]:
-    """Return the reapers beside the workers of some queues: one for the rows, and one for each chore of their host."""
+    """Return the reapers beside the workers of some queues: one for the rows, one for their key, and one for each chore
+    of their host."""
     chores = [chore for chore in CHORES if set(queues) & set(chore.queues)]
     # Where mails are sent, which is one host, so that people get each alarm once.
     watches = [Reaper(WriteWatch().look, WRITE_SECONDS)] if "publish" in queues else []
+    keys = Reaper(partial(key_watch, host=host_name()), HOST_CHORE_SECONDS)
     # An engine that hangs delays its own chore only.
-    return [Reaper(), *watches, *(Reaper(chore, HOST_CHORE_SECONDS) for chore in chores)]
+    return [Reaper(), keys, *watches, *(Reaper(chore, HOST_CHORE_SECONDS) for chore in chores)]
 
 
 def look_around() -> None:

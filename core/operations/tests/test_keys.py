@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from django.core import mail
 from django.core.management import CommandError, call_command
@@ -10,7 +13,8 @@ from pytest_django.fixtures import Settings
 
 from core.jobs.hosts import host_name
 from core.models import Alarm, Duty
-from core.operations.keys import refuse_other_key
+from core.operations.keys import key_watch, refuse_other_key
+from core.operations.reaper import reapers
 from core.operations.status import status, watchdog_runs
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +58,24 @@ def test_a_key_that_is_being_changed_is_none_of_another_site(settings: Settings)
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = settings.SECRET_KEY_FALLBACKS[0], []
     with pytest.raises(Exception, match="run `manage.py secrets_seal` with the new one"):
         refuse_other_key(host="host")
+
+
+def test_workers_that_run_while_the_key_changes_raise_an_alarm(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Callable[[], object]] = []
+    monkeypatch.setattr("core.operations.reaper.Reaper", lambda look=None, _=0.0: looks.append(look))
+    reapers(["publish"])
+    old = settings.SECRET_KEY
+    settings.SECRET_KEY = "the-next-key"
+    call_command("secrets_seal")
+    settings.SECRET_KEY = old
+    (watch,) = (look for look in looks if isinstance(look, partial) and look.func is key_watch)
+    watch()
+    assert "their SECRET_KEY is not that of the site" in Alarm.objects.get(settled_at=None).message
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the-next-key", [old]
+    watch()
+    assert not Alarm.objects.filter(settled_at=None).exists()
 
 
 def test_the_note_of_the_key_is_no_sign_of_a_worker() -> None:
