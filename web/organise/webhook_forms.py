@@ -14,6 +14,12 @@ from web.organise.forms import PartedForm
 KINDS = [(kind.value, kind.label) for kind in EventKind if kind != EventKind.TEST]
 
 
+class TypedSecret(forms.PasswordInput):
+    """A secret that people see while they type it; forms compare it no more than a password."""
+
+    input_type = "text"
+
+
 class WebhookForm(PartedForm):
     """The form of a webhook. It never shows the stored address, but accepts a new one."""
 
@@ -22,7 +28,9 @@ class WebhookForm(PartedForm):
     class Meta:
         model = Webhook
         fields = ("name", "format", "secret_url", "kinds", "environment", "is_active")
-        widgets = {"secret_url": forms.PasswordInput(attrs={"size": 80, "autocomplete": "off"})}
+        widgets = {
+            "secret_url": TypedSecret({"size": 80, "autocomplete": "off", "inputmode": "url"}, render_value=True)
+        }
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)

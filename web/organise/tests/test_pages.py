@@ -130,6 +130,8 @@ def test_webhooks_are_added_changed_tested_and_deleted(cast: Cast, visit: As) ->
         refused = olga.post("/organise/webhooks/add/", given | {"secret_url": inside})
         assertContains(refused, "This address is not on the public internet", status_code=422)
         assertContains(refused, '<a href="#id_secret_url">', status_code=422)
+        # People read what they have typed.
+        assertContains(refused, f'value="{inside}"', status_code=422)
     page = olga.post("/organise/webhooks/add/", given).content.decode()
     hook = Webhook.objects.get()
     assert f"The secret of this webhook is {hook.secret}." in page
