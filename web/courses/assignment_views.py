@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from core.assignments.marks import Mark, assignment_marks, membership
+from core.assignments.marks import Mark, assignment_marks, membership, students_of
 from core.assignments.services import (
     assignment_copy,
     assignment_delete,
@@ -58,7 +58,7 @@ def person(request: HttpRequest, course: str, assignment_id: int, member_id: int
     """Show the result of one student to the staff of the course."""
     row = _assignment(course, assignment_id)
     course_for(request, course, MARKS)
-    found = get_object_or_404(row.course.members.select_related("user"), pk=member_id, user__as_team=None)
+    found = get_object_or_404(students_of(row.course), pk=member_id)
     (mark,) = assignment_marks(row, people=[found])
     form = MarkForm(initial={"marks": mark.marks})
     return _page(request, row, [mark], own=mark, of=found.user, form=form)
@@ -70,7 +70,7 @@ def person_mark(request: HttpRequest, course: str, assignment_id: int, member_id
     """Change the marks of one student by hand, or take that back."""
     row = _assignment(course, assignment_id)
     course_for(request, course, RIGHT)
-    found = get_object_or_404(row.course.members.select_related("user"), pk=member_id, user__as_team=None)
+    found = get_object_or_404(students_of(row.course), pk=member_id)
     form = MarkForm(request.POST)
     form.fields["marks"].required = "back" not in request.POST
     if form.is_valid():
