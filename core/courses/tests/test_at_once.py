@@ -35,7 +35,7 @@ def test_the_last_place_of_a_team_is_taken_once(course: Course, repetition: int)
     first, *others = (student(course, name) for name in ("ann", "bea", "cem", "dan"))
     team = team_create(course=course, name="blue", people=[first])
 
-    done = at_once(*(lambda one=one: joined(one, team) for one in others))  # type: ignore[misc]
+    done = at_once(*(lambda one=one: joined(one, team) for one in others))
 
     assert done.count(True) == 1
     assert team.people.count() == 2
@@ -47,7 +47,7 @@ def test_a_student_who_joins_two_teams_at_once_is_in_one(course: Course, repetit
     ann, *_ = (student(course, name) for name in ("ann", "bea"))
     teams = [team_create(course=course, name=name) for name in ("blue", "red")]
 
-    done = at_once(*(lambda one=one: joined(ann, one) for one in teams))  # type: ignore[misc]
+    done = at_once(*(lambda one=one: joined(ann, one) for one in teams))
 
     assert sorted(done) == [False, True]
     assert Member.objects.filter(team__in=teams).count() == FormerTeam.objects.filter(user=ann.user).count() == 1
@@ -76,6 +76,6 @@ def test_of_people_who_leave_at_once_one_leads_as_long_as_there_is_one(course: C
     people = [student(course, name) for name in ("ann", "bea", "cem")]
     team = team_create(course=course, name="blue", people=people)
 
-    at_once(*(lambda one=one: member_move(member=one, team=None) for one in people[:2]))  # type: ignore[misc]
+    at_once(*(lambda one=one: member_move(member=one, team=None) for one in people[:2]))
 
     assert [(one.pk, one.leads) for one in team.people.all()] == [(people[2].pk, True)]
