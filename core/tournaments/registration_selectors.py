@@ -229,7 +229,7 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
     own: tuple[OwnEntry, ...] = ()
     own_obstacle = ""
     if viewer is not None and tournament.has_registration:
-        # Those who invite need no invitation to be told of.
+        # People who invite need no invitation themselves.
         organises = may(viewer, "core.change_tournament", tournament.course_id)
         own_obstacle = "" if organises else owner_obstacle(tournament, viewer)
         registered = {row.agent_id for row in rows}
