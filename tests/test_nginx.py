@@ -206,7 +206,8 @@ def test_there_is_room_for_thousands_of_streams(folder: Path) -> None:
     script = (ROOT / "nginx/start.sh").read_text().replace("/etc/nginx/nginx.conf", str(main_file(folder)))
     script = script.replace("/etc/arena/default.conf", str(ROOT / "nginx/default.conf"))
     script = script.replace("/etc/nginx/conf.d/default.conf", str(folder / "written.conf"))
-    subprocess.run(["sh", "-c", script, "sh", "true"], env=dict(os.environ), check=True)
+    for _ in ("a container starts", "it starts again"):
+        subprocess.run(["sh", "-c", script, "sh", "true"], env=dict(os.environ), check=True)
     written = (folder / "main.conf").read_text()
     assert "worker_connections 9000;" in written
     assert written.startswith("worker_rlimit_nofile 20000;\n")
