@@ -20,12 +20,12 @@ class Stored:
 
 
 @contextmanager
-def upload_stored(model: type[Model], file: Any) -> Iterator[Stored]:
-    """Store the `archive` of a row to come, by renaming if it is on the same file system.
+def upload_stored(model: type[Model], file: Any, name: str = "archive") -> Iterator[Stored]:
+    """Store a file for a field of a row to come, by renaming if it is on the same file system.
 
     It is deleted again unless a row names it.
     """
-    field = model._meta.get_field("archive")
+    field = model._meta.get_field(name)
     assert isinstance(field, FileField)
     file.seek(0)
     stored = Stored(field.storage.save(field.generate_filename(model(), ""), file))
@@ -35,5 +35,5 @@ def upload_stored(model: type[Model], file: Any) -> Iterator[Stored]:
         # A cut connection can raise after the commit: then a row names the file, and it stays. If the database does not
         # answer, `archives_sweep` decides later about those of versions.
         with suppress(Error):
-            if not stored.is_kept and not model._default_manager.filter(archive=stored.name).exists():
+            if not stored.is_kept and not model._default_manager.filter(**{name: stored.name}).exists():
                 field.storage.delete(stored.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from django.db import models
 from django.utils import timezone
 
@@ -54,6 +56,15 @@ class Seeding(models.TextChoices):
     DRAWN = "DRAWN", "lot"
 
 
+PICTURES = "tournament-pictures"
+"""The folder of the file store that holds pictures of tournaments."""
+
+
+def picture_name(tournament: Tournament | None, filename: str) -> str:
+    """Return a storage name for a picture, which is never used again."""
+    return f"{PICTURES}/{uuid.uuid4()}.webp"
+
+
 class Tournament(Zoned):
     """Duels among participants; its edition counts from 1 per environment.
 
@@ -65,6 +76,12 @@ class Tournament(Zoned):
     name = models.CharField(max_length=100, blank=True, help_text="Empty for automatic editions.")
     about = models.TextField(
         blank=True, db_default="", max_length=5000, help_text="Rules, prizes, contact: Markdown, shown on its page."
+    )
+    picture = models.FileField(
+        upload_to=picture_name, max_length=200, blank=True, default="", db_default="", editable=False
+    )
+    picture_alt = models.CharField(
+        max_length=200, blank=True, default="", db_default="", editable=False, help_text="Its picture in words."
     )
     state = models.CharField(max_length=10, choices=TournamentState.choices, default=TournamentState.RUNNING)
     format = models.SlugField(
@@ -165,6 +182,10 @@ class Tournament(Zoned):
                 # A planned tournament may be cancelled.
                 | models.Q(edition__gte=1, state="CANCELLED", ended_at__isnull=False),
                 name="tournament_state_is_whole",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(picture="", picture_alt="") | ~models.Q(picture="") & ~models.Q(picture_alt=""),
+                name="tournament_picture_has_words",
             ),
             # A window without a start or an end passes, because comparisons with NULL are not false.
             models.CheckConstraint(

@@ -30,6 +30,7 @@ from core.ratings.ledger import ledger_change
 from core.tournaments.baselines import baselines_set
 from core.tournaments.inviting import invitations_set
 from core.tournaments.notices import results_released, tournament_called_off
+from core.tournaments.pictures import picture_copy
 from core.tournaments.registration_selectors import field_list
 from core.tournaments.seeding import seeds_set
 from core.tournaments.selectors import next_edition
@@ -194,7 +195,10 @@ def tournament_copy(*, tournament: Tournament, by: User, now: datetime) -> Tourn
     fields["name"] = next_name(tournament.name, NAME_LENGTH)
     copy = Tournament(environment=tournament.environment, created_by=by, **fields | {"seed": 0})
     invited, baselines = list(tournament.invited.all()), list(tournament.baselines.all())
-    return tournament_plan(tournament=copy, invited=invited, baselines=baselines, now=now)
+    with transaction.atomic():
+        tournament_plan(tournament=copy, invited=invited, baselines=baselines, now=now)
+        picture_copy(tournament=tournament, to=copy)
+    return copy
 
 
 def tournament_relabel(

@@ -1,27 +1,18 @@
-"""Draws SVG as PNG in a short-lived process under limits: a part of the picture comes from an environment's own code.
+"""Draws SVG as PNG in a process apart: a part of the picture comes from an environment's own code.
 
-Drawing holds Python's lock from beginning to end, and a filter of one line takes minutes, in which no other thread of a
-web process could answer. `rasterised` runs this module with `python -m`; all it imports of the arena is the list of
-fonts and what limits a process.
+A filter of one line takes minutes. `rasterised` runs this module with `python -m`; all it imports of the arena is the
+list of fonts and what limits a process.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
-from threading import BoundedSemaphore
 
-from arena_kit.machine.processes import limit
+from core.files.apart import TookTooMuch, limits, run_apart
 from web.cards.fonts import fonts_for
 
-ROOT = Path(__file__).resolve().parents[2]
 PROCESSOR_SECONDS = 2
 """A picture of a shipped environment takes less than a tenth of this."""
-WALL_SECONDS = 20.0
-MEMORY_BYTES = 1 << 30
-TURNS = BoundedSemaphore(2)
-"""How many pictures this web process has drawn at once."""
 
 
 class NotDrawn(Exception):
@@ -30,29 +21,15 @@ class NotDrawn(Exception):
 
 def rasterised(svg: str) -> bytes:
     """Return a picture as PNG. Raises NotDrawn."""
-    if not TURNS.acquire(timeout=WALL_SECONDS):
-        raise NotDrawn
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-s", "-m", __name__, *map(str, fonts_for(svg))],
-            input=svg.encode("utf-8", "replace"),
-            capture_output=True,
-            timeout=WALL_SECONDS,
-            check=True,
-            cwd="/",
-            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)},
-        )
-    except (OSError, subprocess.SubprocessError):
+        return run_apart(__name__, svg.encode("utf-8", "replace"), *map(str, fonts_for(svg)))
+    except TookTooMuch:
         raise NotDrawn from None
-    finally:
-        TURNS.release()
-    return done.stdout
 
 
 def _main() -> None:
     """Read an SVG from standard input and write it to standard output as PNG; the arguments are font files."""
-    for name, most in {"CPU": PROCESSOR_SECONDS, "AS": MEMORY_BYTES, "FSIZE": 0, "CORE": 0}.items():
-        limit(name, most)
+    limits(PROCESSOR_SECONDS)
     import resvg_py
 
     fonts = sys.argv[1:]

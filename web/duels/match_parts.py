@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -90,17 +91,22 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
 
 def preview_tags(title: str, said: str, page: str, card: str) -> tuple[tuple[str, str], ...]:
     """Return what other sites show for a link to a match. said: what happened in it. page, card: paths."""
+    width, height = map(str, CARD_SIZE)
+    size = {"og:image:width": width, "og:image:height": height}
+    shown = {"og:image": card, "og:image:type": "image/png", **size, "og:image:alt": f"The last position. {said}"}
+    return link_tags(title, said, page, shown)
+
+
+def link_tags(title: str, said: str, page: str, shown: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return what other sites show for a link. shown: the tags of its picture, with a path as og:image."""
     tags = {
         "og:type": "website",
         "og:site_name": settings.SITE_NAME,
         "og:title": title,
         "og:description": said,
         "og:url": absolute(page),
-        "og:image": absolute(card),
-        "og:image:type": "image/png",
-        "og:image:width": str(CARD_SIZE[0]),
-        "og:image:height": str(CARD_SIZE[1]),
-        "og:image:alt": f"The last position. {said}",
+        **shown,
+        "og:image": absolute(shown["og:image"]),
         "twitter:card": "summary_large_image",
     }
     return tuple((name, plain_line(value)) for name, value in tags.items())

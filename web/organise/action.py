@@ -92,9 +92,13 @@ class QuestionForm(forms.Form):
     reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
 
     def __init__(
-        self, question: OrganiserQuestion | None, data: Mapping[str, Any] | None, rows: Sequence[Any] = ()
+        self,
+        question: OrganiserQuestion | None,
+        data: Mapping[str, Any] | None,
+        rows: Sequence[Any] = (),
+        files: Any = None,
     ) -> None:
-        super().__init__(data, label_suffix="")
+        super().__init__(data, files, label_suffix="")
         asked = question or OrganiserQuestion("", "", "")
         self.fields["number"] = forms.IntegerField(min_value=asked.least, max_value=asked.most)
         for name, label in (("number", asked.number), ("reason", asked.reason)):

@@ -16,7 +16,7 @@ from core.courses.sight import course_of
 from web.organise.acting import act
 from web.organise.action import OrganiserAction, QuestionForm
 from web.organise.actions.registry import KINDS
-from web.site.organisers import check, organiser
+from web.site.organisers import check, files_sent, organiser, sent
 from web.site.requests import whole_number
 
 MOST_ROWS = 200
@@ -52,7 +52,7 @@ def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None
 
 
 def _form(request: HttpRequest, action: OrganiserAction[Any], rows: Sequence[Any]) -> QuestionForm:
-    form = QuestionForm(action.question, request.POST if request.method == "POST" else None, rows)
+    form = QuestionForm(action.question, sent(request), rows, files_sent(request))
     if action.question and action.question.suggested and len(rows) == 1:
         form.initial["number"] = action.question.suggested(rows[0])
     return form

@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,8 +19,8 @@ from core.people.rights import may
 from web.api.base import Acting, checked, one
 from web.organise.acting import act_on
 from web.organise.action import QuestionForm, said
-from web.organise.actions.tournaments import TOURNAMENT_ACTIONS
-from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle
+from web.organise.actions.tournaments import PICTURE, TOURNAMENT_ACTIONS
+from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 
 ACTS = {action.name: action for action in TOURNAMENT_ACTIONS}
 NO_RIGHT = OpenApiResponse(description="Your account does not have the right that this needs.")
@@ -32,6 +33,13 @@ class ActRequest(serializers.Serializer[Any]):
     number = serializers.IntegerField(
         required=False, help_text="Of the round, for acts on one: the next one to reveal, or one to void."
     )
+
+
+class PictureRequest(serializers.Serializer[Any]):
+    """A picture, and what it shows in words."""
+
+    picture = serializers.FileField(required=False, help_text="PNG, JPEG or WebP, unless it has one already.")
+    alt = serializers.CharField(max_length=200, help_text="The picture in words, for people who do not see it.")
 
 
 class ActAnswer(serializers.Serializer[Any]):
@@ -51,6 +59,10 @@ class TournamentAct(Acting):
     )
     def post(self, request: Request, pk: int, name: str) -> Response:
         """Begin, call off, pause, cancel or release a tournament, reveal its next round, or void a round."""
+        return self.acted(request, pk, name, ActRequest)
+
+    def acted(self, request: Request, pk: int, name: str, answers: type[serializers.Serializer[Any]]) -> Response:
+        """Do an act with the answers that are sent."""
         account = self.account(request)
         action = ACTS.get(name)
         if action is None:
@@ -58,7 +70,8 @@ class TournamentAct(Acting):
         row = one(seen(tournament_rows(), account), pk=pk)
         if not may(account, action.permission(row), row.course_id):
             raise PermissionDenied("Your account does not have the right that this needs.")
-        form = QuestionForm(action.question, checked(ActRequest, request))
+        sent = checked(answers, request)
+        form = QuestionForm(action.question, sent, [row], sent)
         if not form.is_valid():
             raise ValidationError({name: [str(one) for one in found] for name, found in form.errors.items()})
         operator = operator_of(request, AuditEntry.Channel.API)
@@ -66,3 +79,15 @@ class TournamentAct(Acting):
         if not is_done:
             raise ValidationError({"detail": said([row], sentence)})
         return Response(ActAnswer({"detail": said([row], sentence)}).data)
+
+
+class TournamentPicture(TournamentAct):
+    """The picture of a tournament, which comes as a form with a file."""
+
+    parser_classes = [MultiPartParser]
+    throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
+
+    @extend_schema(request=PictureRequest, responses={200: ActAnswer, 403: NO_RIGHT})
+    def post(self, request: Request, pk: int) -> Response:  # type: ignore[override]  # of one act
+        """Show a picture on the pages of a tournament, or describe the one that it has anew."""
+        return self.acted(request, pk, PICTURE.name, PictureRequest)

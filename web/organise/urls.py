@@ -63,5 +63,6 @@ pages = [
 ]
 
 routes = [
+    *native("tournaments/<int:pk>/acts/picture/", api.TournamentPicture, "tournament_picture"),
     *native("tournaments/<int:pk>/acts/<slug:name>/", api.TournamentAct, "tournament_act"),
 ]

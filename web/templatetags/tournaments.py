@@ -15,6 +15,7 @@ from core.models import Tournament, User
 from core.tournaments.brackets import Drawn, OpenDuel, Side
 from core.tournaments.selectors import leavable_list
 from web.tournaments import bracket_parts as brackets
+from web.tournaments.pictures import picture_address
 
 register = template.Library()
 
@@ -23,6 +24,9 @@ register = template.Library()
 def source_words(source: Source | None) -> str:
     """Name the participant who comes from a source: winner of W1.2."""
     return brackets.source_words(source)
+
+
+register.filter(picture_address)
 
 
 @register.filter

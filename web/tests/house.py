@@ -33,9 +33,11 @@ from core.notices.services import notify
 from core.people.tokens import token_create
 from core.tests import applications, factories
 from core.tests.factories import Cast, challenged, environment, season, sitting
+from core.tournaments.pictures import picture_set
 from web.kit.parts import wheel_served
 from web.tests import drawn, played, scored
 from web.tests.arena import staged
+from web.tournaments.pictures import picture_key
 
 LOG = "</pre><script>alert(1)</script>\n"
 FRAMES = ["@FFF\nFHFH", "S@FF\nFHFH", "SF@F\nFHFH"]
@@ -72,6 +74,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
     factories.analysis(stage.duel, 6)
     factories.blunder(stage.anna, stage.duel)
     cup = drawn.cup([stage.anna, stage.berta, stage.clara], games, edition=2)
+    picture_set(tournament=cup, picture=b"<script>alert(1)</script>", alt="A cup.")
     task = scored.environment("frozen-lake")
     made = scored.submission(cast.alice, task, "mine", algorithm="PPO")
     evaluation = scored.with_files(scored.evaluation(made, scored.scores_around(300, 20)), log=LOG)
@@ -118,6 +121,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "edition": stage.tournament.edition,
         "cup": cup.pk,
         "cup_edition": cup.edition,
+        "picture": picture_key(cup),
         "season": season(games).pk,
         "duel": stage.duel.pk,
         "validation": validation.pk,

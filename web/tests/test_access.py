@@ -200,6 +200,7 @@ GET    /environments/{slug}/editions/{edition}/exchange/             405 405 405
 POST   /environments/{slug}/editions/{edition}/exchange/             302 404 404 404
 GET    /environments/{slug}/editions/{edition}/register/             405 405 405 405
 POST   /environments/{slug}/editions/{edition}/register/             302 404 404 404
+GET    /environments/{slug}/editions/{cup_edition}/picture/{picture}/ 200 200 200 200
 GET    /environments/{slug}/editions/{cup_edition}/screen/           200 200 200 200
 GET    /environments/{slug}/editions/{edition}/withdraw/             405 405 405 405
 POST   /environments/{slug}/editions/{edition}/withdraw/             302 404 404 404
@@ -475,6 +476,8 @@ GET    /api/v1/tournaments/                                          200 200 200
 POST   /api/v1/tournaments/                                          401 415 415 415
 GET    /api/v1/tournaments/{cup}/acts/pause/                         405 405 405 405
 POST   /api/v1/tournaments/{cup}/acts/pause/                         401 403 403 415
+GET    /api/v1/tournaments/{cup}/acts/picture/                       405 405 405 405
+POST   /api/v1/tournaments/{cup}/acts/picture/                       401 403 403 400
 GET    /api/v1/tournaments/{tournament}/                             200 200 200 200
 GET    /api/v1/tournaments/{tournament}/participants/                200 200 200 200
 GET    /api/v1/tournaments/{tournament}/standing/                    404 404 404 404

@@ -68,8 +68,11 @@ EMPTY = {"/api/v1/batches/{batch}/export/"}
 """Those that may be empty: no rollout of the house has its steps stored. `web/rollouts/tests` reads a full one."""
 RECORDING = "/evaluations/{evaluation}/episodes/best/video"
 """Drawn by the arena, shown in its own page."""
+PICTURE = "/environments/{slug}/editions/{cup_edition}/picture/{picture}/"
+"""Drawn anew by the arena from what organisers have uploaded."""
 SHOWN = {
     RECORDING,
+    PICTURE,
     "/embed/duels/{duel}/matches/3/card.png",
     "/environments/{slug}/agents/{agent}/badge.svg",
 }
@@ -133,9 +136,13 @@ def test_logs_in_the_api_are_json(house: dict[str, Any], cast: Cast, visit: As) 
     assert "<script>" in json.loads(response.content)["log"]
 
 
-def test_a_recording_is_shown_but_never_as_anything_else(house: dict[str, Any], client: Client) -> None:
-    response: Any = client.get(RECORDING.format(**house))
-    assert (response["Content-Type"], response["X-Content-Type-Options"]) == ("video/webm", "nosniff")
+@pytest.mark.parametrize(("address", "kind"), [(RECORDING, "video/webm"), (PICTURE, "image/webp")])
+def test_a_recording_is_shown_but_never_as_anything_else(
+    house: dict[str, Any], client: Client, address: str, kind: str
+) -> None:
+    response: Any = client.get(address.format(**house))
+    assert (response["Content-Type"], response["X-Content-Type-Options"]) == (kind, "nosniff")
+    assert "default-src 'none'" in response["Content-Security-Policy"]
     assert b"".join(response)
 
 

@@ -24,7 +24,8 @@ MANY = 200
 """More than any page shows."""
 
 ONE_ROW = {
-    "api": ("token", "environment", "agent", "native_submission", "tournament", "tournament_act", "duel",
+    "api": ("token", "environment", "agent", "native_submission", "tournament", "tournament_act", "tournament_picture",
+            "duel",
             "evaluation", "job", "results", "environment_folder_shown",
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "application_task", "dashboard_task",
@@ -58,7 +59,8 @@ ONE_FILE = {
             "kit_project",
             "go_on", "match_playouts", "match_playouts_ask", "sitting", "sitting_card", "sitting_frames",
             "sitting_analysis", "sitting_replay", "go_on_sitting",
-            "match", "match_analysis", "match_card", "match_frames", "match_replay", "recording_file",
+            "match", "match_analysis", "match_card", "match_frames", "tournament_picture",
+            "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
             "notebook", "own_player", "schema", "starter", "starter_kit",
             "submission_archive", "submission_log", "submission_sbom", "submission_source", "validation_frames",

@@ -16,6 +16,7 @@ from core.tournaments.results import results_check
 from web.api.base import Listed, Shown, one
 from web.api.fields import Version
 from web.site.requests import viewer_of
+from web.tournaments.pictures import picture_address
 
 
 class TournamentAnswer(serializers.Serializer[Any]):
@@ -24,6 +25,8 @@ class TournamentAnswer(serializers.Serializer[Any]):
     edition = serializers.IntegerField()
     name = serializers.CharField(allow_blank=True, help_text="Empty for editions of the arena itself.")
     about = serializers.CharField(allow_blank=True, help_text="What its organisers say about it, in Markdown.")
+    picture = serializers.SerializerMethodField(help_text="Path of its picture; empty without one.")
+    picture_alt = serializers.CharField(allow_blank=True, help_text="Its picture in words.")
     state = serializers.ChoiceField(choices=TournamentState.choices)
     format = serializers.CharField(help_text="round-robin, chosen, ladder, swiss, ...")
     settings = serializers.DictField(help_text="Of the format; an edition of all pairs has none.")
@@ -54,6 +57,9 @@ class TournamentAnswer(serializers.Serializer[Any]):
     shortfall = serializers.CharField(
         help_text="Why no new duels are created at the moment, as a sentence; empty while they are."
     )
+
+    def get_picture(self, tournament: Tournament) -> str:
+        return picture_address(tournament)
 
 
 class TournamentFilter(filters.FilterSet):

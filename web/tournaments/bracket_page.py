@@ -34,6 +34,7 @@ from web.tournaments.bracket_parts import (
     without_byes,
 )
 from web.tournaments.format_parts import round_count, seeding_words, settings_words, stopping_words
+from web.tournaments.pictures import picture_tags
 from web.tournaments.registration_views import shown_registration
 from web.tournaments.round_parts import is_all_at_once, running_words, shown_round
 
@@ -62,6 +63,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         **_rights(request, tournament),
         "stamp": stamp,
         "page_address": request.get_full_path(),
+        "preview_tags": picture_tags(tournament),
         "drawn": drawn,
         **_registered(request, tournament),
         **(_drawing(request, tournament, drawn, is_over=state["is_over"]) if drawn else {}),

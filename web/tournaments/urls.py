@@ -18,6 +18,7 @@ pages = [
     path(EDITION + "withdraw/", registrations.withdraw, name="withdraw"),
     path(EDITION + "exchange/", registrations.exchange, name="exchange"),
     path(EDITION + "screen/", screen_views.screen, name="screen"),
+    path(EDITION + "picture/<uuid:picture>/", tournaments.picture, name="tournament_picture"),
     path(EDITION + "agents/<str:name>/", tournaments.participant, name="participant"),
     path("environments/<slug:slug>/seasons/<int:season_id>/", calendar.season, name="season"),
     path(EDITION + "agents/<str:name>/withdraw/", tournaments.participant_withdraw, name="participant_withdraw"),

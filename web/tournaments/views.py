@@ -1,21 +1,26 @@
-"""The pages of participants."""
+"""The pages of participants, and the picture of a tournament."""
 
 from __future__ import annotations
+
+from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.models import Participant, TournamentState, User
+from core.models import Participant, Tournament, TournamentState, User
+from core.models.tournament import PICTURES
 from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import results_check
 from core.tournaments.selectors import opponent_list, participant_progress
+from web.site.media import media_response
 from web.site.refusals import explained
 from web.site.requests import page_number, viewer_of, whole_number
 
@@ -59,6 +64,17 @@ def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: st
     else:
         messages.success(request, f"{row.submission.agent} has withdrawn. Its duels stay in its history.")
     return redirect("web:edition", slug, edition)
+
+
+@explained
+def picture(request: HttpRequest, slug: str, edition: int, picture: UUID) -> HttpResponseBase:
+    """Send the picture of a tournament that has this address, which never shows another one."""
+    rows = Tournament.objects.filter(environment__slug=slug, edition=edition)
+    row = get_object_or_404(rows, picture=f"{PICTURES}/{picture}.webp")
+    response = media_response(request, row.picture, "The picture is")
+    # For this reader alone, because a course may become one for its members.
+    response["Cache-Control"] = "private, max-age=31536000, immutable"
+    return response
 
 
 def _participant(slug: str, edition: int, name: str, version: str = "") -> Participant:

@@ -1,17 +1,22 @@
-"""Actions on tournaments, seasons and schedules: begin, call off, release, cancel, end, void a round, delete."""
+"""Actions on tournaments, seasons and schedules: begin, call off, release, picture, cancel, void a round, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from django import forms
 from django.contrib.humanize.templatetags.humanize import ordinal
+from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from core.editions.disqualifying import participant_can_return, participant_disqualify, participant_readmit
 from core.editions.previews import Moved, disqualification_preview, rounds_void_preview
 from core.editions.revealing import can_reveal, round_next, round_reveal
 from core.errors import Refused
+from core.files.pictures import picture_cleaned
 from core.models import Audience, Participant, Season, Tournament, TournamentSchedule, TournamentState
+from core.tournaments.pictures import picture_remove, picture_set
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
 from core.tournaments.registration_selectors import PATIENCE, awaited_count
 from core.tournaments.services import ladder_stop, tournament_cancel, tournament_go_on, tournament_pause
@@ -124,6 +129,44 @@ def _rounds(tournament: Tournament) -> list[str]:
     ]
 
 
+class PictureField(forms.FileField):
+    """A picture. Its value is what is kept of it; no bytes where none was sent."""
+
+    widget = forms.FileInput(attrs={"accept": "image/png,image/jpeg,image/webp"})
+
+    def clean(self, data: Any, initial: Any = None) -> bytes:
+        """Return the picture drawn anew. Raises ValidationError."""
+        file = super().clean(data, initial)
+        try:
+            return picture_cleaned(file, file.size) if file else b""
+        except Refused as refusal:
+            raise ValidationError(str(refusal)) from None
+
+
+def _picture_fields(rows: Sequence[Tournament]) -> dict[str, forms.Field]:
+    has_pictures = bool(rows) and all(row.picture for row in rows)
+    alt = rows[0].picture_alt if has_pictures else ""
+    return {
+        "picture": PictureField(required=not has_pictures, help_text="PNG, JPEG or WebP, 10 MiB at most."),
+        "alt": forms.CharField(
+            label="The picture in words",
+            max_length=200,
+            initial=alt,
+            help_text="For people who do not see it, and for search engines.",
+        ),
+    }
+
+
+def _picture(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    picture_set(tournament=tournament, picture=answer.more["picture"], alt=answer.more["alt"])
+    return "has a picture."
+
+
+def _remove_picture(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    picture_remove(tournament=tournament)
+    return "has no picture any more."
+
+
 def _delete_season(season: Season, answer: OrganiserAnswer) -> str:
     season.delete()
     return "is deleted; its tournaments stay."
@@ -225,6 +268,27 @@ VOID_ROUND = OrganiserAction(
     fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
     of="core.duel",
 )
+PICTURE = OrganiserAction(
+    name="picture",
+    label="Show a picture on the pages of the tournament",
+    button="Choose a picture",
+    do=_picture,
+    question=OrganiserQuestion(
+        title="Show a picture",
+        consequence="It stands on the page of the tournament and on that for the big screen, and where other sites "
+        "show a link to it. Everything else in the file, such as the place where it was taken, is left out.",
+        button="Save the picture",
+        fields=_picture_fields,
+    ),
+    fits=lambda tournament: not tournament.is_automatic,
+)
+REMOVE_PICTURE = OrganiserAction(
+    name="remove_picture",
+    label="Remove the picture",
+    button="Remove the picture",
+    do=_remove_picture,
+    fits=lambda tournament: bool(tournament.picture),
+)
 
 
 def _disqualify(participant: Participant, answer: OrganiserAnswer) -> str:
@@ -293,6 +357,8 @@ TOURNAMENT_ACTIONS = (
     GO_ON,
     END_LADDER,
     VOID_ROUND,
+    PICTURE,
+    REMOVE_PICTURE,
     CANCEL,
 )
 DELETE_SEASON = OrganiserAction(

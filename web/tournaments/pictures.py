@@ -1,0 +1,35 @@
+"""The picture of a tournament, and what other sites show for a link to its page."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from django.urls import reverse
+
+from core.links import tournament_address
+from core.models import Tournament
+from web.duels.match_parts import link_tags
+
+
+def picture_key(tournament: Tournament) -> str:
+    """Return the key of a tournament's picture, which its file has as its name."""
+    return PurePosixPath(str(tournament.picture.name)).stem
+
+
+def picture_address(tournament: Tournament) -> str:
+    """Return the path of a tournament's picture; empty without one."""
+    if not tournament.picture:
+        return ""
+    return reverse(
+        "web:tournament_picture", args=[tournament.environment.slug, tournament.edition, picture_key(tournament)]
+    )
+
+
+def picture_tags(tournament: Tournament) -> tuple[tuple[str, str], ...]:
+    """Return what other sites show for a link to a tournament with a picture; nothing without one."""
+    if not tournament.picture:
+        return ()
+    shown = {"og:image": picture_address(tournament), "og:image:type": "image/webp"}
+    said = f"{tournament.environment.name}, edition {tournament.edition}"
+    page = tournament_address(tournament)
+    return link_tags(tournament.title, said, page, shown | {"og:image:alt": tournament.picture_alt})

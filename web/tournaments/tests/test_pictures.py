@@ -1,0 +1,164 @@
+"""An organiser shows a picture on the pages of a tournament, and who may not see the tournament does not see it."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+from PIL import Image
+from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django.fixtures import Settings
+
+from core.links import absolute
+from core.models import AuditEntry, Course, Environment, Member, Role, SeenBy, Tournament
+from core.people.tokens import token_create
+from core.tests import factories
+from core.tests.factories import Cast
+from core.tournaments.planning import tournament_copy
+from web.conftest import As
+from web.tests import played
+
+pytestmark = pytest.mark.django_db
+
+
+def file_of(colour: str = "red", size: tuple[int, int] = (60, 30)) -> SimpleUploadedFile:
+    out = BytesIO()
+    Image.new("RGB", size, colour).save(out, "PNG")
+    return SimpleUploadedFile("c:/evil.html", out.getvalue(), "text/html")
+
+
+@pytest.fixture(autouse=True)
+def _own_files(settings: Settings, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+
+
+@pytest.fixture
+def cup(environment: Environment) -> Tournament:
+    return factories.planned(environment)
+
+
+def acts(name: str, cup: Tournament) -> str:
+    return f"/organise/do/tournament/{cup.pk}/{name}/"
+
+
+def page_of(cup: Tournament, part: str = "") -> str:
+    return f"/environments/{cup.environment.slug}/editions/{cup.edition}/{part}"
+
+
+def shown(client: Client, cup: Tournament, part: str = "") -> str:
+    """Return the address of the picture on a page of a tournament; empty without one."""
+    found = re.search(r'<img class="tournament-picture" src="([^"]+)"', client.get(page_of(cup, part)).content.decode())
+    return found[1] if found else ""
+
+
+def status(client: Client, address: str) -> int:
+    answer: Any = client.get(address)
+    assert answer.status_code != 200 or b"".join(answer)
+    return int(answer.status_code)
+
+
+def stored() -> list[str]:
+    return default_storage.listdir("tournament-pictures")[1]
+
+
+def test_an_organiser_shows_another_picture_and_removes_it(
+    cup: Tournament, cast: Cast, visit: As, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    olga, stranger = visit(cast.olga), Client()
+    question = olga.get(acts("picture", cup)).content.decode()
+    assert 'enctype="multipart/form-data"' in question
+    assert "(optional)" not in question
+    # Words and a picture are required, and a file that is none is refused at its field.
+    wrong = [
+        {},
+        {"picture": file_of()},
+        {"alt": "A cup."},
+        {"picture": SimpleUploadedFile("a.png", b"<svg>"), "alt": "A"},
+    ]
+    answers: list[Any] = [olga.post(acts("picture", cup), sent) for sent in wrong]
+    assert [answer.status_code for answer in answers] == [422] * 4
+    assert "This is no PNG, JPEG or WebP." in answers[-1].content.decode()
+    assert stored() == []
+
+    back = {"next": page_of(cup)}
+    done: Any = olga.post(acts("picture", cup), {"picture": file_of(), "alt": 'A "cup".', **back})
+    assert done.url == page_of(cup)
+    first = shown(stranger, cup)
+    assert shown(stranger, cup, "screen/") == first
+    page = stranger.get(page_of(cup)).content.decode()
+    assert 'alt="A &quot;cup&quot;."' in page
+    assert f'<meta property="og:image" content="{absolute(first)}">' in page
+    answer: Any = stranger.get(first)
+    assert (answer["Content-Type"], answer["Cache-Control"]) == ("image/webp", "private, max-age=31536000, immutable")
+    assert Image.open(BytesIO(b"".join(answer))).size == (60, 30)
+    # The words alone, then another picture: the address is new, and the file of the first is gone.
+    assert "(optional)" in (question := olga.get(acts("picture", cup)).content.decode())
+    assert "A &quot;cup&quot;." in question
+    with django_capture_on_commit_callbacks(execute=True):
+        olga.post(acts("picture", cup), {"alt": "Silver."})
+    assert (shown(stranger, cup), len(stored())) == (first, 1)
+    with django_capture_on_commit_callbacks(execute=True):
+        olga.post(acts("picture", cup), {"picture": file_of("blue"), "alt": "Gold."})
+    second = shown(stranger, cup)
+    assert (second != first, len(stored()), status(stranger, first)) == (True, 1, 404)
+    with django_capture_on_commit_callbacks(execute=True):
+        olga.post(acts("remove_picture", cup))
+    assert (shown(stranger, cup), stored(), status(stranger, second)) == ("", [], 404)
+    assert "og:image" not in stranger.get(page_of(cup)).content.decode()
+    done = AuditEntry.objects.filter(object_id=str(cup.pk)).order_by("pk").values_list("action", flat=True)
+    assert list(done) == ["picture", "picture", "picture", "remove_picture"]
+
+
+def test_a_program_sends_a_picture_as_the_page_does(cup: Tournament, cast: Cast) -> None:
+    def program(who: Any) -> Client:
+        _, token = token_create(owner=who, name="test", now=timezone.now(), days=1)
+        return Client(headers={"Authorization": f"Bearer {token}"})
+
+    address = f"/api/v1/tournaments/{cup.pk}/acts/"
+    olga = program(cast.olga)
+    assert olga.post(f"{address}picture/", {"alt": "A cup."}).json() == {"picture": ["This field is required."]}
+    assert (
+        olga.post(f"{address}picture/", {"alt": "A", "picture": SimpleUploadedFile("a", b"GIF89a")}).status_code == 400
+    )
+    assert program(cast.bob).post(f"{address}picture/", {"alt": "A", "picture": file_of()}).status_code == 403
+    done = olga.post(f"{address}picture/", {"alt": "A cup.", "picture": file_of()})
+    assert (done.status_code, done.json()) == (200, {"detail": "Tic-tac-toe: cup has a picture."})
+    told = Client().get(f"/api/v1/tournaments/{cup.pk}/").json()
+    assert (told["picture"], told["picture_alt"]) == (shown(Client(), cup), "A cup.")
+    assert olga.post(f"{address}remove_picture/", content_type="application/json").status_code == 200
+    assert Client().get(f"/api/v1/tournaments/{cup.pk}/").json()["picture"] == ""
+
+
+def test_teachers_choose_it_and_only_members_see_it(
+    cup: Tournament, cast: Cast, visit: As, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    course = Course.objects.create(slug="robots", name="Robots", seen_by=SeenBy.MEMBERS)
+    for user, role in ((cast.alice, Role.TEACHER), (cast.bob, Role.STUDENT)):
+        Member.objects.create(course=course, user=user, role=role)
+    Tournament.objects.update(course=course)
+    assert visit(cast.bob).post(acts("picture", cup), {"picture": file_of(), "alt": "A cup."}).status_code == 403
+    assert visit(cast.alice).post(acts("picture", cup), {"picture": file_of(), "alt": "A cup."}).status_code == 302
+    address = shown(visit(cast.bob), cup)
+    assert [status(visit(one), address) for one in (cast.bob, cast.charlie, None)] == [200, 404, 404]
+    # A copy has the picture in a file of its own.
+    cup.refresh_from_db()
+    copy = tournament_copy(tournament=cup, by=cast.alice, now=timezone.now())
+    with django_capture_on_commit_callbacks(execute=True):
+        visit(cast.alice).post(acts("remove_picture", cup))
+    assert status(visit(cast.bob), shown(visit(cast.bob), copy)) == 200
+    assert len(stored()) == 1
+
+
+def test_an_edition_of_the_arena_itself_has_none(cast: Cast, visit: As, environment: Environment) -> None:
+    edition = played.edition([], environment)
+    olga = visit(cast.olga)
+    olga.post(acts("picture", edition), {"picture": file_of(), "alt": "A cup."})
+    assert "Only tournaments of organisers have a picture." in olga.get("/organise/").content.decode()
+    assert stored() == []
