@@ -147,6 +147,23 @@ def entrants(course: int | None, owner: User) -> Sequence[int]:
     return [team.account_id, *team.people.values_list("user", flat=True)]
 
 
+def teams_by_person(course: int | None) -> dict[int, int]:
+    """Return the account of the team of each person of a course who is in one, both as keys.
+
+    They are one entrant in the editions and ladders of the environments of the course.
+    """
+    rows = Member.objects.filter(course=course, team__isnull=False) if course is not None else Member.objects.none()
+    return dict(rows.values_list("user", "team__account"))
+
+
+def with_teams(accounts: QuerySet[User] | Sequence[int]) -> QuerySet[User]:
+    """Return accounts with their teams, and with the people of those that are teams: what is open to the ones is open
+    to the others."""
+    teams = Team.objects.filter(people__user__in=accounts).order_by().values("account")
+    people = Member.objects.filter(team__account__in=accounts).order_by().values("user")
+    return User.objects.filter(Q(pk__in=accounts) | Q(pk__in=teams) | Q(pk__in=people))
+
+
 def members_of_teams(teams: Iterable[Team]) -> QuerySet[Member]:
     """Return the people of teams, those who lead first."""
     return Member.objects.filter(team__in=teams).select_related("user").order_by("-leads", "user__username")

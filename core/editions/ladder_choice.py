@@ -13,6 +13,7 @@ from django.db.models import Count, Min, OuterRef, Subquery
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Candidate, ChosenPairs, MatchmakingRules, Pairing, choose_pairs
 from arena_kit.ranking.rating import MEAN, POOL_SPREAD, STEP
+from core.courses.teams import teams_by_person
 from core.editions.predictions import Strength, strengths
 from core.models import Duel, Environment, JobState, PairTotal, RatingPool, Submission, Tournament
 from core.ratings.pairs import rated_duels
@@ -136,6 +137,7 @@ def candidates_of(
     before = _versions_before([row for row in submissions if row.pk not in known])
     earlier_known = strengths([row.pk for row in before.values()]).known
     pool = RatingPool.objects.filter(environment=environment).first()
+    teams = teams_by_person(environment.course_id)
     first_version = Strength(pool.mean, pool.spread) if pool else Strength(MEAN, POOL_SPREAD)
     candidates = []
     for row in submissions:
@@ -146,7 +148,7 @@ def candidates_of(
         candidates.append(
             Candidate(
                 submission=row.pk,
-                owner=row.agent.owner_id,
+                owner=teams.get(row.agent.owner_id, row.agent.owner_id),
                 rating=strength.value,
                 deviation=strength.deviation,
                 matches=matches.get(row.pk, 0),

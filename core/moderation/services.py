@@ -42,7 +42,7 @@ from core.models import (
 from core.moderation.crashes import crash_streak, crashed_in
 from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.notices.letters import letter_write
-from core.people.access import access_changed, access_end
+from core.people.access import BY_ORGANISER, access_changed, access_end, access_told
 from core.ratings.services import rank_give_up
 from core.submissions.existing import WORK, submission_rebuild
 from core.submissions.notices import agent_quarantined
@@ -94,6 +94,11 @@ def user_ban(*, user: User, reason: str) -> None:
             raise Refused("The account is already closed.")
         if user.email_confirmed_at is not None:
             letter_write(kind=LetterKind.CLOSED, email=user.email)
+        if user.is_team:
+            # While it is open, or its people would not be told. They read no reason when they log in.
+            access_told(
+                user=user, title=f"Your team {user} was closed", text=f"Reason: {reason.rstrip('.')}. {BY_ORGANISER}"
+            )
         access_end(user=user)
         User.objects.filter(pk=user.pk).update(is_active=False, ban_reason=reason[:200])
         # Nothing new can begin, because uploads lock the owner's row.
@@ -119,7 +124,8 @@ def user_unban(*, user: User) -> None:
             raise Refused("Its owner has deleted this account, so it cannot be opened again.")
         User.objects.filter(pk=user.pk).update(is_active=True, ban_reason="")
         user.refresh_from_db()
-        access_changed(user=user, title="The organisers opened your account again")
+        what = f"your team {user}" if user.is_team else "your account"
+        access_changed(user=user, title=f"The organisers opened {what} again")
         stopped = _agents_with_jobs(locked, cancel_code=CancelCode.OWNER_BANNED)
         _go_on([agent_lock(pk) for pk in sorted(stopped)], CancelCode.OWNER_BANNED)
         repository_review()

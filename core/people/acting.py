@@ -87,7 +87,8 @@ def owner_told(*, by: User | AnonymousUser, row: Model, sentence: str, reason: s
     if owner is None or owner.pk == by.pk:
         return
     kind = "version" if isinstance(row, Submission) else row._meta.verbose_name
-    what = "Your account" if isinstance(row, User) else f"Your {kind} {_name(row)}"
+    is_account = isinstance(row, User) and not row.is_team
+    what = "Your account" if is_account else f"Your {'team' if isinstance(row, User) else kind} {_name(row)}"
     title = f"{what} {sentence.rstrip('.')}"
     because = f" Reason: {reason.rstrip('.')}." if reason else ""
     text = f"{title}.{because} {BY_ORGANISER}"

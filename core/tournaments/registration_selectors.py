@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from core.courses.teams import entrants, teams_of
+from core.courses.teams import entrants, teams_of, with_teams
 from core.listing import registration_rows
 from core.models import Agent, Eligibility, Registration, Submission, Team, Tournament, TournamentState, User
 from core.models.agent import SubmissionQuerySet
@@ -115,9 +115,7 @@ def awaited_count(tournament: Tournament, *, now: datetime) -> int:
 
 def eligible_count(tournament: Tournament, invited: Sequence[User], baselines: Sequence[Agent] = ()) -> int:
     """How many agents could take part now if all registered. The tournament may be one that is not saved."""
-    rows = _eligible(tournament).exclude(agent__in=baselines)
-    if tournament.eligibility == Eligibility.INVITED:
-        rows = rows.filter(agent__owner__in=invited)
+    rows = _eligible(tournament, invited).exclude(agent__in=baselines)
     return rows.order_by().values("agent").distinct().count()
 
 
@@ -148,13 +146,28 @@ def owner_obstacle(tournament: Tournament, owner: User) -> str:
     """Why no agent of this person may take part, as a sentence; empty when they may."""
     if tournament.course_id is not None and not owner.memberships.filter(course=tournament.course_id).exists():
         return f"This tournament is for members of {tournament.course}."
-    if tournament.eligibility == Eligibility.TEAMS and owner.team not in tournament.teams:
+    if tournament.eligibility == Eligibility.EVERYBODY or open_to(tournament).filter(pk=owner.pk).exists():
+        return ""
+    if tournament.eligibility == Eligibility.TEAMS:
         teams = ", ".join(tournament.teams)
         own = f"yours is {owner.team}" if owner.team else "your profile names none"
         return f"This tournament is for members of these teams: {teams}; {own}."
-    if tournament.eligibility == Eligibility.INVITED and not tournament.invited.filter(pk=owner.pk).exists():
-        return "This tournament is by invitation, and you are not invited. Ask its organiser."
-    return ""
+    return "This tournament is by invitation, and you are not invited. Ask its organiser."
+
+
+def open_to(tournament: Tournament, invited: Sequence[User] | None = None) -> QuerySet[User]:
+    """Return the accounts that a tournament is for, as far as its course does not decide it.
+
+    What is for people is for their teams as well, and the other way round. Teams go by the name in people's profiles,
+    or by that of a team of a course. invited: in place of those that the tournament has.
+    """
+    match tournament.eligibility:
+        case Eligibility.TEAMS:
+            named = User.objects.filter(as_team__isnull=False, username__in=tournament.teams)
+            return User.objects.filter(Q(team__in=tournament.teams) | Q(pk__in=with_teams(named)))
+        case Eligibility.INVITED:
+            return with_teams(tournament.invited.all() if invited is None else [one.pk for one in invited])
+    return User.objects.all()
 
 
 def owner_full(tournament: Tournament, owner: User) -> str:
@@ -260,9 +273,9 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
 
 
 def invited_to(viewer: User) -> set[int]:
-    """The planned tournaments by invitation that a person is invited to."""
-    rows = viewer.invitations.filter(state=TournamentState.PLANNED, eligibility=Eligibility.INVITED)
-    return set(rows.values_list("pk", flat=True))
+    """The planned tournaments by invitation that a person, or a team of theirs, is invited to."""
+    rows = Tournament.objects.filter(state=TournamentState.PLANNED, eligibility=Eligibility.INVITED)
+    return set(rows.filter(invited__in=with_teams([viewer.pk])).values_list("pk", flat=True))
 
 
 def _waiting(tournament: Tournament, registrations: Sequence[Registration]) -> frozenset[int]:
@@ -284,26 +297,26 @@ def _unregistered(tournament: Tournament) -> str:
     return f"No registration is needed: {every}{room}"
 
 
-def _eligible(tournament: Tournament) -> SubmissionQuerySet:
-    """The versions of agents that may play whose owners may take part, as far as their course and team decide it."""
-    return _of_teams(tournament, _in_time(tournament, Submission.objects.active()))
+def _eligible(tournament: Tournament, invited: Sequence[User] | None = None) -> SubmissionQuerySet:
+    """The versions of agents that may play whose owners may take part. invited: as for `open_to`."""
+    return _open(tournament, Submission.objects.active(), invited)
 
 
 def _entered(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
     """Leave the versions that are in time, of agents that are registered, or of all that need not be."""
-    rows = _of_teams(tournament, _in_time(tournament, rows)).exclude(agent__baseline_of=tournament)
-    if tournament.has_registration:
-        rows = rows.filter(agent__registrations__tournament=tournament)
-    if tournament.eligibility == Eligibility.INVITED:
-        rows = rows.filter(agent__owner__invitations=tournament)
-    return rows
+    rows = _open(tournament, rows).exclude(agent__baseline_of=tournament)
+    return rows.filter(agent__registrations__tournament=tournament) if tournament.has_registration else rows
 
 
-def _of_teams(tournament: Tournament, rows: SubmissionQuerySet) -> SubmissionQuerySet:
-    rows = rows.filter(agent__environment=tournament.environment_id)
+def _open(
+    tournament: Tournament, rows: SubmissionQuerySet, invited: Sequence[User] | None = None
+) -> SubmissionQuerySet:
+    rows = _in_time(tournament, rows).filter(agent__environment=tournament.environment_id)
     if tournament.course_id is not None:
         rows = rows.filter(agent__owner__memberships__course=tournament.course_id)
-    return rows.filter(agent__owner__team__in=tournament.teams) if tournament.eligibility == Eligibility.TEAMS else rows
+    if tournament.eligibility == Eligibility.EVERYBODY:
+        return rows
+    return rows.filter(agent__owner__in=open_to(tournament, invited))
 
 
 def _newest(rows: SubmissionQuerySet) -> dict[int, Submission]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from core.assignments.marks import Goal, GoalState, Mark
+from core.courses.sight import Viewer, seen
 from core.duels.challenge_selectors import ChallengeDuel, tally_of
 from core.duels.losses import typical_loss
 from core.duels.replays import duel_names
@@ -27,25 +29,31 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class GoalView:
-    """A baseline as a person has reached it. line: of its decisive duel, None before one is over."""
+    """A baseline as a person has reached it. line: of its decisive duel, None before one is over.
+
+    is_seen: whether the viewer may see that duel: not when it is of a team that they have left since.
+    """
 
     goal: Goal
+    is_seen: bool
     line: ChallengeDuel | None = None
     lost: Lost | None = None
 
 
-def goal_views(mark: Mark) -> list[GoalView]:
+def goal_views(mark: Mark, viewer: Viewer) -> list[GoalView]:
     """Return what the page of one person shows. It reads the records of duels in which a baseline was not reached."""
     keys = [goal.decisive.duel for goal in mark.goals if goal.decisive is not None and goal.decisive.duel is not None]
     duels = Duel.objects.defer("log", "history").select_related("challenge", *Duel.RELATED).in_bulk(keys)
-    return [_view(goal, duels.get(goal.decisive.duel or 0) if goal.decisive else None) for goal in mark.goals]
+    shown = set(seen(Duel.objects.filter(pk__in=keys), viewer).values_list("pk", flat=True))
+    return [_view(goal, duels.get(goal.decisive.duel or 0) if goal.decisive else None, shown) for goal in mark.goals]
 
 
-def _view(goal: Goal, duel: Duel | None) -> GoalView:
+def _view(goal: Goal, duel: Duel | None, shown: Collection[int]) -> GoalView:
+    is_seen = duel is not None and duel.pk in shown
     if duel is None or duel.state != JobState.SUCCEEDED:
-        return GoalView(goal)
+        return GoalView(goal, is_seen)
     line = ChallengeDuel(duel, tally_of(duel))
-    return GoalView(goal, line, _lost(duel) if goal.state is GoalState.FAILED else None)
+    return GoalView(goal, is_seen, line, _lost(duel) if is_seen and goal.state is GoalState.FAILED else None)
 
 
 def _lost(duel: Duel) -> Lost | None:

@@ -35,7 +35,7 @@ from web.courses.views import course_for
 from web.organise.acting import record
 from web.site.forms import refuse
 from web.site.organisers import organiser, sent
-from web.site.requests import account_of
+from web.site.requests import account_of, viewer_of
 
 RIGHT = "core.change_course"
 
@@ -105,7 +105,7 @@ def _page(
         "marks": marks,
         "own": own,
         "of": of,
-        "goals": [] if own is None else goal_views(own),
+        "goals": [] if own is None else goal_views(own, viewer_of(request)),
         "sees_names": may(request.user, SOURCES, row.course_id),
         "is_open": row.opens_at <= timezone.now(),
         "may_change": may(request.user, RIGHT, row.course_id),

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from arena_kit.environment.registry import own_slugs
 from arena_kit.examples import names
+from core.courses.teams import teams_of
 from core.evaluations.episodes import spec_or_none
 from core.evaluations.selectors import practice_list
 from core.models import Environment, Tournament, User
@@ -50,6 +51,8 @@ def writing_parts(viewer: Viewer, row: Environment, form: AgentForm) -> dict[str
         "environment": row,
         "form": form,
         "quotas": upload_quotas(viewer, row, form) if isinstance(viewer, User) else [],
+        # Lazy, because people who work as a team are shown that instead.
+        "own_teams": lambda: teams_of(viewer) if isinstance(viewer, User) else (),
         "players": names(row.slug),
         "own_players": own_players_of(row),
         "kits": kits_of(row),

@@ -8,16 +8,19 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from core.courses.teams import team_create
 from core.editions import ladder
 from core.editions.ladder import ladder_step
+from core.editions.ladder_choice import candidates_of
 from core.editions.services import advance
 from core.editions.tests.samples import LATER, edition, play, play_all, players
 from core.jobs.lifecycle import job_claim, job_give_back
-from core.models import Duel, Environment, JobState, Play, Rating, Submission, Tournament, User
+from core.models import Course, Duel, Environment, JobState, Member, Play, Rating, Submission, Tournament, User
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.existing import submission_delete
 from core.submissions.images import has_to_play
 from core.tests import factories
+from core.tournaments.fields import active_field, place_awaited
 from core.tournaments.ladder_selectors import ladder_duels
 from core.tournaments.ladders import agent_rest
 from core.tournaments.strikes import duel_void
@@ -160,3 +163,30 @@ def test_who_crashes_in_a_ladder_is_quarantined(environment: Environment, settin
     assert two.agent.is_quarantined
     assert here(tournament) == {one.pk}
     assert not waiting(tournament)
+
+
+def test_a_team_and_its_people_are_one_owner_in_an_environment_of_their_course(environment: Environment) -> None:
+    course = Course.objects.create(slug="robots", name="Robots", team_size=3)
+    people = [Member.objects.create(course=course, user=factories.user(name)) for name in ("bob", "charlie", "dora")]
+    team = team_create(course=course, name="blue", people=people[:2])
+    Environment.objects.filter(pk=environment.pk).update(active_per_owner=1, course=course)
+    environment.refresh_from_db()
+    made = [
+        factories.ready(factories.agent(owner, environment, f"of-{owner.username}"))
+        for owner in (team.account, people[0].user, people[1].user)
+    ]
+    # The newest of the team's and its people's plays, alone: there is no other owner.
+    field = active_field(environment)
+    assert (field.playing, set(field.aside), field.has_two_owners) == ((made[2],), set(made[:2]), False)
+    submission, waits = place_awaited(made[0].agent)
+    assert submission == made[0]
+    assert "a team, with all its people, may have up to one agent in the ladder, and of-charlie has" in waits
+    other = factories.ready(factories.agent(people[2].user, environment, "of-dora"))
+    field = active_field(environment)
+    assert (field.playing, field.has_two_owners) == ((made[2], other), True)
+    assert {one.owner for one in candidates_of(environment, [*made, other], {})} == {team.account_id, people[2].user_id}
+    # Elsewhere each is an owner, as teams of other courses are.
+    Environment.objects.filter(pk=environment.pk).update(course=None)
+    environment.refresh_from_db()
+    assert active_field(environment).aside == ()
+    assert "this agent" not in place_awaited(made[0].agent)[1].lower()

@@ -21,6 +21,7 @@ from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.ranking.sequential import SequentialState, SequentialTest, decide
 from core.assignments.testing import assignment_advance
 from core.assignments.tests.rows import member, version
+from core.courses.teams import member_move, team_create
 from core.duels.analyses import analysis_begin, analysis_succeed
 from core.duels.challenges import challenge_follow
 from core.duels.selectors import match_get, records_open, spec_get
@@ -35,6 +36,7 @@ from core.models import (
     Duel,
     Environment,
     Evaluation,
+    FormerTeam,
     JobState,
     Member,
     Notice,
@@ -506,3 +508,22 @@ def test_more_students_cost_no_more_queries(task: Assignment, course: Course, te
                 assert teacher.get(address).status_code == 200
         counts.append(len(asked))
     assert counts[0] == counts[1]
+
+
+def test_who_has_left_a_team_after_a_deadline_reads_its_results_without_links_to_its_duels(
+    course: Course, task: Assignment, cast: Cast, visit: As
+) -> None:
+    bob = course.members.get(user=cast.bob)
+    team = team_create(course=course, name="blue", people=[bob])
+    FormerTeam.objects.update(left_at=task.opens_at)
+    version(team.account, task.environment, task.due_at - 2 * DAY)
+    (duel,) = play(task, forfeits=60)
+    address = reverse("web:duel", args=[duel.pk])
+    student, staff = visit(cast.bob), visit(cast.alice)
+    assert f"{address}matches/" in student.get(page(task)).text
+    member_move(member=bob, team=None)
+    shown = student.get(page(task)).text
+    assert address not in shown
+    assert "lost 36 of 36 matches" in shown
+    assert [student.get(one).status_code for one in (address, f"{address}matches/1/")] == [404, 404]
+    assert f"{address}matches/" in staff.get(page(task, "assignment_person", bob.pk)).text

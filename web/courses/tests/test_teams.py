@@ -34,7 +34,7 @@ from core.moderation.deletion import account_delete
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
-from core.tournaments.registration_selectors import owner_obstacle
+from core.tournaments.registration_selectors import eligible_count, field_list, invited_to, owner_obstacle
 from web.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -348,6 +348,69 @@ def test_a_team_of_the_class_list_may_enter_what_is_for_it(course: Course, cast:
     cup = factories.planned(factories.environment(), eligibility=Eligibility.TEAMS, teams=["Team 1"])
     made = Team.objects.get(account__username="Team-1")
     assert owner_obstacle(cup, made.account) == ""
+
+
+@pytest.mark.parametrize("registers", [True, False])
+def test_what_is_for_a_person_is_for_the_team_and_the_other_way_round(
+    course: Course, team: Team, cast: Cast, visit: As, registers: bool
+) -> None:
+    game, dora = factories.environment(), factories.user("dora")
+    Member.objects.create(course=course, user=dora)
+    made = {
+        one: factories.ready(factories.agent(one, game, f"of-{one.username}")) for one in (cast.bob, cast.charlie, dora)
+    }
+    azure = Agent.objects.get(name="azure")
+    cup = factories.planned(game)
+    cup.eligibility = Eligibility.INVITED
+    if not registers:
+        cup.registration_opens_at = cup.registration_closes_at = None
+    cup.save()
+    every = [azure, *(one.agent for one in made.values())]
+    if registers:
+        for agent in every:
+            cup.registrations.create(agent=agent)
+
+    def entered() -> set[str]:
+        """Return the agents that take part, which are those whose owners are not refused and see the invitation."""
+        found = {one.agent.name for one in field_list(cup)}
+        assert found == {agent.name for agent in every if not owner_obstacle(cup, agent.owner)}
+        assert found == {agent.name for agent in every if cup.pk in invited_to(agent.owner)}
+        return found
+
+    assert entered() == set()
+    cup.invited.set([cast.bob])
+    assert entered() == {"azure", "of-bob"}
+    cup.invited.set([team.account])
+    assert entered() == {"azure", "of-bob", "of-charlie"}
+    assert eligible_count(cup, [dora]) == 1
+    # As well as by the name of a team, whose label may be empty.
+    cup.eligibility, cup.teams = Eligibility.TEAMS, ["blue"]
+    cup.save()
+    User.objects.filter(pk=dora.pk).update(username="dora-blue")
+    assert {one.agent.name for one in field_list(cup)} == {"azure", "of-bob", "of-charlie"}
+    assert "yours is" not in owner_obstacle(cup, dora) != ""
+
+
+def test_a_team_that_is_banned_and_let_in_again_tells_its_people(team: Team, cast: Cast, visit: As) -> None:
+    ban = reverse("web:organise_action", args=["user", team.account_id, "ban"])
+    assert visit(cast.olga).post(ban, {"reason": "Copied code."}).status_code == 302
+    told = Notice.objects.filter(title="Your team blue was closed")
+    assert {one.user.username for one in told} == {"bob", "charlie"}
+    assert {one.text for one in told} == {"Reason: Copied code. An organiser did this; ask them if you wonder why."}
+    assert all(one.mail_next_at is not None for one in told)
+    team.account.refresh_from_db()
+    assert (team.account.is_active, team.account.ban_reason) == (False, "Copied code.")
+    visit(cast.olga).post(reverse("web:organise_action", args=["user", team.account_id, "unban"]))
+    again = Notice.objects.filter(title="The organisers opened your team blue again")
+    assert {one.user.username for one in again} == {"bob", "charlie"}
+    assert Notice.objects.count() == 4
+
+
+def test_the_page_on_which_people_upload_shows_for_whom(team: Team, cast: Cast, visit: As) -> None:
+    write, bob = reverse("web:environment_write", args=["tic-tac-toe"]), visit(cast.bob)
+    assert "For the team <strong>blue</strong>?" in " ".join(bob.get(write).text.split())
+    assert "It will belong to the team <strong>blue</strong>." in works(bob, team).get(write).text
+    assert "<strong>blue</strong>" not in visit(cast.olga).get(write).text + Client().get(write).text
 
 
 def test_teams_are_not_people_of_a_filter_of_the_roster(course: Course, cast: Cast, visit: As) -> None:
