@@ -8,7 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from core.models import Announcement, Course, Tournament
+from core.models import Announcement, Course, Tournament, User
 from core.times import zone_names, zone_of
 from web.organise.tournament_forms import PeopleField
 
@@ -59,6 +59,12 @@ class CourseForm(CourseModelForm):
             self.fields["time_zone"].widget.attrs["data-new"] = ""
         if not may_appoint:
             del self.fields["teachers"]
+
+    def clean_teachers(self) -> list[User]:
+        people: list[User] = self.cleaned_data["teachers"]
+        if team := next((one for one in people if one.is_team), None):
+            raise ValidationError(f"{team} is a team. Name people.")
+        return people
 
     def clean_team_size(self) -> int:
         return self.cleaned_data["team_size"] or 0
