@@ -10,11 +10,16 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
 name_service("site")
 application = get_wsgi_application()
 
+from django.core.signals import request_started  # noqa: E402  (once the settings are loaded)
+
 # Commands check the settings before they begin, but a WSGI server does not.
 from core.checks.schema import refuse_unfit_schema  # noqa: E402  (once the settings are loaded)
 from core.checks.startup import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
+from core.environments.bringing import SiteChore  # noqa: E402  (as above)
 from core.statements import statements_bound  # noqa: E402  (as above)
 
 refuse_unsafe_start()
 refuse_unfit_schema()
 statements_bound()
+# Threads begin with requests, so that a server may fork before.
+request_started.connect(SiteChore(), weak=False)

@@ -6,10 +6,12 @@ That is beside the site and the workers, in processes that contain mistakes, not
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from pathlib import Path
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils import timezone
 
 from arena_kit.environment.outside.copies import EARLIER, copies_announce, copy_keep
@@ -26,6 +28,8 @@ from core.people.rights import SUPERUSER, may
 logger = logging.getLogger(__name__)
 WITH_LIMITS = "“Put live” with its limits"
 LOCK = "environments brought"
+PAUSE_SECONDS = 60.0
+"""A site looks this long after it has looked last for folders that it lacks, as workers do."""
 
 
 def is_live(trial: EnvironmentTrial) -> bool:
@@ -91,23 +95,51 @@ def environments_fetch() -> None:
         places = {folder / EARLIER / f"{slug}-v{trial.version}": trial for trial in trials}
         places[place_of(slug)] = trials[-1]
         for place, trial in places.items():
-            if _is_missing(place, trial, is_copy=place.parent.name == EARLIER):
+            if _is_missing(place, trial):
                 _fetch(trial, place)
 
 
-def _is_missing(place: Path, trial: EnvironmentTrial, *, is_copy: bool) -> bool:
+class SiteChore:
+    """Runs `environments_fetch` in a thread of the site, whose host may have no workers that do it."""
+
+    def __init__(self) -> None:
+        self._next_at, self._turn = 0.0, threading.Lock()
+
+    def __call__(self, **_: object) -> threading.Thread | None:
+        """Begin, if it is a minute since this process has ended to do so; return the thread."""
+        if time.monotonic() < self._next_at or not self._turn.acquire(blocking=False):
+            return None
+        thread = threading.Thread(target=self._run, name="environments", daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self) -> None:
+        try:
+            environments_fetch()
+        except Exception:
+            # Of the database, or of the store; the next minute tries again.
+            logger.exception("Environments could not be fetched.")
+        finally:
+            connections.close_all()
+            self._next_at = time.monotonic() + PAUSE_SECONDS
+            self._turn.release()
+
+
+def _is_missing(place: Path, trial: EnvironmentTrial) -> bool:
     # A folder without the mark was put there by hand.
     mark = place / MARK
-    if is_copy or not mark.is_file():
+    if place.parent.name == EARLIER or not mark.is_file():
         return not place.exists()
     return mark.read_text(encoding="ascii", errors="replace") != trial.archive_sha256
 
 
 def _fetch(trial: EnvironmentTrial, place: Path) -> None:
     try:
-        with transaction.atomic(), trial_content(trial) as (folder, _):
+        with transaction.atomic():
             name_lock(LOCK)
-            with folder_placed(folder, place):
-                copies_announce(settings.ENVIRONMENTS_DIR)
+            # Another process of this machine may have been first.
+            if _is_missing(place, trial):
+                with trial_content(trial) as (folder, _), folder_placed(folder, place):
+                    copies_announce(settings.ENVIRONMENTS_DIR)
     except (Refused, OSError) as error:
         logger.warning("%s could not be fetched to %s: %s", trial, place, error)
