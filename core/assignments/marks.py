@@ -128,7 +128,8 @@ class Mark:
 
     @property
     def marks(self) -> Decimal:
-        return self.earned if self.by_hand is None else self.by_hand.marks
+        # The assignment may have fewer marks by now than when these were set.
+        return self.earned if self.by_hand is None else min(self.by_hand.marks, Decimal(self.most))
 
     @property
     def earned(self) -> Decimal:

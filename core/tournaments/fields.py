@@ -61,7 +61,11 @@ def active_field(environment: Environment, *, owners: Collection[int] | None = N
         limit = 0 if key in without_limit else environment.active_per_owner
         playing += own[: limit or None]
         aside += own[limit:] if limit else []
-    return Field(*(tuple(sorted(rows, key=lambda row: row.pk)) for rows in (playing, aside)), teams=teams)
+    return Field(_in_order(playing), _in_order(aside), teams)
+
+
+def _in_order(rows: list[Submission]) -> tuple[Submission, ...]:
+    return tuple(sorted(rows, key=lambda row: row.pk))
 
 
 def place_awaited(agent: Agent) -> tuple[Submission | None, str]:

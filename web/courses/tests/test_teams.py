@@ -406,6 +406,15 @@ def test_a_team_that_is_banned_and_let_in_again_tells_its_people(team: Team, cas
     assert Notice.objects.count() == 4
 
 
+def test_a_team_is_no_teacher_of_any_course(course: Course, team: Team, cast: Cast, visit: As) -> None:
+    other = Course.objects.create(slug="fish", name="Fish")
+    for one in (other, course):
+        form = {"name": one.name, "slug": one.slug, "kind": one.kind, "seen_by": one.seen_by, "time_zone": "UTC"}
+        answer = visit(cast.olga).post(reverse("web:course_change", args=[one.slug]), form | {"teachers": "bob\nblue"})
+        assert (answer.status_code, "blue is a team. Name people." in answer.text) == (422, True)
+    assert not Member.objects.filter(role=Role.TEACHER).exclude(user=cast.alice).exists()
+
+
 def test_the_page_on_which_people_upload_shows_for_whom(team: Team, cast: Cast, visit: As) -> None:
     write, bob = reverse("web:environment_write", args=["tic-tac-toe"]), visit(cast.bob)
     assert "For the team <strong>blue</strong>?" in " ".join(bob.get(write).text.split())
