@@ -117,7 +117,7 @@ class SiteChore:
         try:
             environments_fetch()
         except Exception:
-            # Of the database, or of the store; the next minute tries again.
+            # The database or the store may fail; a request of the next minute tries again.
             logger.exception("Environments could not be fetched.")
         finally:
             connections.close_all()
