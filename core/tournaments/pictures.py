@@ -30,7 +30,9 @@ def picture_set(*, tournament: Tournament, picture: bytes, alt: str) -> None:
 
 
 def picture_remove(*, tournament: Tournament) -> None:
-    """Remove the picture of a tournament, and its file."""
+    """Remove the picture of a tournament, and its file. Raises Refused without one."""
+    if not tournament.picture:
+        raise Refused("It has no picture.")
     _set(tournament, "", "")
 
 

@@ -61,9 +61,9 @@ FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/
 """Addresses that tell everyone what visitors may see: test_replay_files.py, test_calendar.py and test_screen.py look at
 them."""
 TELL_NOTHING = ("register/", "withdraw/", "exchange/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/",
-                "registrations/", "registrations/<int:agent_id>/")  # fmt: skip
+                "registrations/", "registrations/<int:agent_id>/", "picture/<uuid:picture>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
-ORDERS = ("analyse/", "acts/<slug:name>/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
+ORDERS = ("analyse/", "acts/<slug:name>/", "acts/picture/", "why/<int:player>/", "sit/", "play/", "playouts/new/")
 """How addresses end that take orders alone."""
 SEEN_BY = {"PUBLIC": ("nobody", "erik", "alice", "olga"), "PARTICIPANTS": ("alice", "olga"), "HIDDEN": ("olga",)}
 """anna is alice's; erik takes no part; olga organises."""

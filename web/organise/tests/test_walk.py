@@ -20,6 +20,7 @@ from web.organise.actions.registry import KINDS
 from web.organise.editors import EDITORS
 from web.organise.sheets import SHEETS
 from web.tests.organised import one_of_each
+from web.tournaments.tests.test_pictures import file_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 JOB = "requeue prioritise cancel"
@@ -117,7 +118,8 @@ def test_every_act_is_written_down_whether_done_or_refused(organiser: Client, ro
             with rolled_back():
                 count = AuditEntry.objects.count()
                 address = reverse("web:organise_actions", args=[name, action.name])
-                answer = organiser.post(address, {"row": rows[name].pk, "number": "1", "reason": REASON})
+                sent = {"row": rows[name].pk, "number": "1", "reason": REASON, "alt": "A cup.", "picture": file_of()}
+                answer = organiser.post(address, sent)
                 assert answer.status_code == 302, (name, action.name)
                 entries = AuditEntry.objects.order_by("pk")[count:]
                 if [(one.action, one.operator, one.object_id) for one in entries] != [
