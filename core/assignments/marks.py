@@ -128,8 +128,7 @@ class Mark:
 
     @property
     def marks(self) -> Decimal:
-        # The assignment may have fewer marks by now than when these were set.
-        return self.earned if self.by_hand is None else min(self.by_hand.marks, Decimal(self.most))
+        return self.earned if self.by_hand is None else self.by_hand.marks
 
     @property
     def earned(self) -> Decimal:

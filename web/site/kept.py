@@ -69,7 +69,7 @@ ASKED_BY = ("HX-Request", "HX-Target")
 """Headers by which a page is asked for a part of it."""
 LARGEST_BYTES = 500_000
 GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
-"""What readers of gzip send as Accept-Encoding, and the name of the format for zlib."""
+"""A pattern of the Accept-Encoding of readers who take gzip, and the number that zlib has for that format."""
 OWN_SECONDS = 60.0
 """How long a page is kept for its one reader."""
 OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})

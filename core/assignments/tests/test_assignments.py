@@ -313,12 +313,6 @@ def test_marks_by_hand_count_until_they_are_taken_back(
     members_add(course=here, people=[sid.user])
     assert course_marks(here)[0].marks[0].marks == 0
     assert "10 of 20" in by_hand(10)
-    # Of an assignment with fewer marks no more than all of them count, also in the mean.
-    task.baselines.update(marks=2)
-    (line,) = course_marks(here)
-    assert (line.marks[0].marks, line.marks[0].most, line.percent(DUE)) == (Decimal(4), 4, Decimal(100))
-    task.baselines.update(marks=10)
-    assert course_marks(here)[0].marks[0].marks == 10
     for wrong, field in ((-1, "marks"), (21, "marks")):
         with pytest.raises(Refused) as refusal:
             by_hand(wrong)
