@@ -183,10 +183,6 @@ class Tournament(Zoned):
                 | models.Q(edition__gte=1, state="CANCELLED", ended_at__isnull=False),
                 name="tournament_state_is_whole",
             ),
-            models.CheckConstraint(
-                condition=models.Q(picture="", picture_alt="") | ~models.Q(picture="") & ~models.Q(picture_alt=""),
-                name="tournament_picture_has_words",
-            ),
             # A window without a start or an end passes, because comparisons with NULL are not false.
             models.CheckConstraint(
                 condition=(
