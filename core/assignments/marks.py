@@ -63,6 +63,8 @@ class TriedVersion(NamedTuple):
     number: int
     public_id: UUID
     created_at: datetime
+    owner: int
+    is_disabled: bool
 
     def __str__(self) -> str:
         return f"{self.agent} v{self.number}"
@@ -73,7 +75,7 @@ class Try:
     """A version at baselines, in a duel or alone. duel: its key; None alone.
 
     rival, percent: the agent that the duel is against, and the share to reach. is_reached: None before the end, after a
-    fault of the arena, and where a score is compared with that of a baseline.
+    fault of the arena, and where a score is compared with that of a baseline. score_low, score_high: its 95% interval.
     """
 
     version: TriedVersion
@@ -83,6 +85,8 @@ class Try:
     rival: int | None = None
     percent: int | None = None
     score: float | None = None
+    score_low: float | None = None
+    score_high: float | None = None
 
     @property
     def is_open(self) -> bool:
@@ -141,10 +145,19 @@ class Mark:
         return sum(goal.baseline.marks for goal in self.goals)
 
     @property
-    def best_score(self) -> float | None:
-        """The best score that a version has reached alone; None without one."""
-        scores = (one.score for goal in self.goals for one in goal.tries if one.score is not None)
-        return max(scores, default=None)
+    def best(self) -> Try | None:
+        """The best score alone of the versions that count, the earliest of equal ones; None without one.
+
+        Agents that are disabled have none.
+        """
+        most, tries = self.assignment.late_days, [one for goal in self.goals[:1] for one in goal.tries]
+        scored = (one for one in tries if one.score is not None and not one.version.is_disabled)
+        counted = (one for one in scored if self.days_of(one) <= most)
+        return max(counted, key=lambda one: one.score or 0.0, default=None)
+
+    def days_of(self, one: Try) -> int:
+        """Return how many days late the version of a try is."""
+        return days_of(one.version, self.assignment, self.due_at)
 
     @property
     def is_full(self) -> bool:
@@ -248,18 +261,21 @@ def _tries(of: Q, people: Collection[int] | None) -> dict[tuple[int | None, int]
         version, percent = TriedVersion(*row[-len(TriedVersion._fields) :]), goal_percent(row)
         one = Try(version, row.state, goal_reached(row), row.pk, row.player_2__agent, percent)
         found[row.challenge__assignment, row.challenge__user].append(one)
-    columns = ("assignment", "agent__owner", "state", "fault", "score", *_columns("submission"))
-    for assignment, owner, state, fault, score, *rest in evaluations.values_list(*columns):
+    scores = ("score", "score_low", "score_high")
+    columns = ("assignment", "agent__owner", "state", "fault", *scores, *_columns("submission"))
+    for assignment, owner, state, fault, score, low, high, *rest in evaluations.values_list(*columns):
         is_own_fault = state == JobState.FAILED and fault == JobFault.PLAYER
         scored = score if state == JobState.SUCCEEDED else None
-        one = Try(TriedVersion(*rest), state, False if is_own_fault else None, score=scored)
+        is_reached = False if is_own_fault else None
+        one = Try(TriedVersion(*rest), state, is_reached, score=scored, score_low=low, score_high=high)
         found[assignment, owner].append(one)
     return found
 
 
 def _columns(version: str) -> tuple[str, ...]:
     """Return the columns of a TriedVersion at a path."""
-    return (f"{version}_id", *(f"{version}__{one}" for one in ("agent__name", "number", "public_id", "created_at")))
+    names = ("agent__name", "number", "public_id", "created_at", "agent__owner", "agent__is_disabled")
+    return (f"{version}_id", *(f"{version}__{one}" for one in names))
 
 
 def _goal(assignment: Assignment, baseline: Baseline, due_at: datetime, tries: Iterable[Try]) -> Goal:

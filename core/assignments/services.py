@@ -34,7 +34,7 @@ from core.notices.services import Message, notify_each
 
 NAME_LENGTH: int = Assignment._meta.get_field("name").max_length or 0
 MOST_WEEKS = 30
-COPIED = ("environment", "course", "about", "late_days", "late_percent", "weight")
+COPIED = ("environment", "course", "about", "late_days", "late_percent", "weight", "has_board")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +176,8 @@ def _check(assignment: Assignment, wanted: Sequence[Wanted], weeks: int) -> None
         if (one.score is not None) != assignment.environment.is_scored or (one.agent is None) == (one.score is None):
             needed = "a score, no agent" if assignment.environment.is_scored else "an agent, no score"
             raise Refused(f"{assignment.environment} needs {needed}.", field=f"agent_{place}")
+    if assignment.has_board and not assignment.environment.is_scored:
+        raise Refused("Only where agents play alone there are scores for a board.", field="has_board")
     if len({(one.agent, one.score) for one in wanted}) < len(wanted):
         raise Refused("Choose each baseline once.", field="agent_1")
     by_hand = (

@@ -1,14 +1,14 @@
 """Lets versions of students play against the baselines of their assignments, in unrated duels or alone for a score.
 
 One version of a person is tested at a time, the newest that works: first of those uploaded in time, then of the late
-ones. It meets the baselines at which it could still gain marks.
+ones. It meets the baselines at which it could still gain marks; with a board each version plays, for its score.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -68,7 +68,7 @@ def _stamp(assignment: Assignment) -> str:
     shown = environment_shown(assignment.environment.slug)
     duels = Duel.objects.filter(challenge__assignment=assignment).aggregate(Count("pk"), Max("ended_at"))
     uploads = Submission.objects.filter(agent__environment=assignment.environment_id).aggregate(Max("pk"))
-    return f"{shown and shown.version} {duels} {uploads}"
+    return f"{shown and shown.version} {duels} {uploads} {assignment.has_board}"
 
 
 def assignment_advance(*, assignment_id: int, now: datetime) -> int:
@@ -81,11 +81,21 @@ def assignment_advance(*, assignment_id: int, now: datetime) -> int:
             return 0
         agents = [one.agent for one in assignment.baselines.select_related("agent") if one.agent is not None]
         rivals = {agent.pk: version for agent in agents if (version := active_version(agent)) is not None}
-        marks = assignment_marks(assignment, people=_players(assignment.course))
-        waiting = [mark for mark in marks if not mark.is_full and not _is_playing(mark)]
-        versions = _versions(assignment.environment, [mark.member.user_id for mark in waiting])
-        begun = (mark for mark in waiting if _begin(mark, versions[mark.member.user_id], rivals))
+        waiting = _waiting(assignment, assignment_marks(assignment, people=players(assignment.course)))
+        begun = (mark for mark, versions in waiting if _begin(mark, versions, rivals))
         return sum(1 for _ in islice(begun, MOST))
+
+
+def is_settled(assignment: Assignment, marks: Sequence[Mark], until: datetime) -> bool:
+    """Return whether each version that some people uploaded up to a moment has all its results, where they play alone.
+
+    None is being built or validated, plays, or waits for its turn.
+    """
+    owners = [mark.member.user_id for mark in marks]
+    uploads = Submission.objects.filter(agent__environment=assignment.environment_id, created_at__lte=until)
+    if any(map(_is_playing, marks)) or uploads.filter(agent__owner__in=owners).pending().exists():
+        return False
+    return not any(next(_wanted(mark, found), None) for mark, found in _waiting(assignment, marks))
 
 
 def _open_assignments(now: datetime, environment: Environment | None) -> QuerySet[Assignment]:
@@ -94,9 +104,16 @@ def _open_assignments(now: datetime, environment: Environment | None) -> QuerySe
     return (rows if environment is None else rows.filter(environment=environment)).order_by("pk").distinct()
 
 
-def _players(course: Course) -> QuerySet[Member]:
+def players(course: Course) -> QuerySet[Member]:
     """Return the students of a course, and its teams."""
     return course.members.filter(role=Role.STUDENT).select_related("user", "team__account")
+
+
+def _waiting(assignment: Assignment, marks: Iterable[Mark]) -> list[tuple[Mark, list[Submission]]]:
+    """Return those for whom no version plays though one might be worth it, with their versions that may play."""
+    rows = [mark for mark in marks if (assignment.has_board or not mark.is_full) and not _is_playing(mark)]
+    versions = _versions(assignment.environment, [mark.member.user_id for mark in rows])
+    return [(mark, versions[mark.member.user_id]) for mark in rows]
 
 
 def _is_playing(mark: Mark) -> bool:
@@ -114,14 +131,7 @@ def _versions(environment: Environment, owners: Collection[int]) -> dict[int, li
 
 def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]) -> bool:
     """Begin the next test of a person; return whether there is one."""
-    in_time = [version for version in versions if not days_of(version, mark.assignment, mark.due_at)]
-    late = [
-        version
-        for version in versions
-        if 0 < days_of(version, mark.assignment, mark.due_at) <= mark.assignment.late_days
-    ]
-    for version in (*in_time[:1], *late[:1]):
-        wanted = [goal for goal in mark.goals if _gains(mark, goal, version)]
+    for version, wanted in _wanted(mark, versions):
         if any(goal.baseline.score is not None for goal in wanted):
             evaluation_create(submission=version, assignment=mark.assignment)
             return True
@@ -131,12 +141,22 @@ def _begin(mark: Mark, versions: list[Submission], rivals: dict[int, Submission]
     return False
 
 
+def _wanted(mark: Mark, versions: list[Submission]) -> Iterator[tuple[Submission, list[Goal]]]:
+    """Yield the versions of a person to test, with the baselines, in their order."""
+    days = {version: days_of(version, mark.assignment, mark.due_at) for version in versions}
+    in_time = [version for version in versions if not days[version]]
+    late = [version for version in versions if 0 < days[version] <= mark.assignment.late_days]
+    for version in (*in_time[:1], *late[:1]):
+        if wanted := [goal for goal in mark.goals if _gains(mark, goal, version)]:
+            yield version, wanted
+
+
 def _gains(mark: Mark, goal: Goal, version: Submission) -> bool:
-    """Return whether a version could gain marks at a baseline that it has not met."""
+    """Return whether a version could gain marks, or a place on a board, at a baseline that it has not met."""
     worth = marks_for(mark.assignment, goal.baseline, days_of(version, mark.assignment, mark.due_at))
     met = [one for one in goal.tries if one.version.pk == version.pk and one.state != JobState.CANCELLED]
     is_met = len(met) >= TRIES or any(one.reaches(goal.baseline) is not None for one in met)
-    return not is_met and worth > goal.marks
+    return not is_met and (mark.assignment.has_board or worth > goal.marks)
 
 
 def _play(mark: Mark, version: Submission, goals: list[Goal], rivals: dict[int, Submission]) -> None:

@@ -7,13 +7,16 @@ from datetime import datetime, timedelta
 
 from core.times import zone_of
 
-WEEK = timedelta(days=7)
-
 
 def weeks_later(time: datetime, zone: str, weeks: int = 1) -> datetime:
-    """Return a time some weeks later by the clocks of a zone, so that 18:00 stays 18:00 when they change."""
+    """Return a time some weeks later, as `days_later`."""
+    return days_later(time, zone, 7 * weeks)
+
+
+def days_later(time: datetime, zone: str, days: int) -> datetime:
+    """Return a time some days later by the clocks of a zone, so that 18:00 stays 18:00 when they change."""
     place = zone_of(zone)
-    return (time.astimezone(place).replace(tzinfo=None) + weeks * WEEK).replace(tzinfo=place)
+    return (time.astimezone(place).replace(tzinfo=None) + timedelta(days=days)).replace(tzinfo=place)
 
 
 def next_name(name: str, most: int, steps: int = 1) -> str:

@@ -27,6 +27,11 @@ class Assignment(models.Model):
         default=0, help_text="Share of the marks that each day begun after the deadline costs, in percent."
     )
     weight = models.PositiveSmallIntegerField(default=1, help_text="Its weight in the marks of the course.")
+    has_board = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Where agents play alone: members of the course see each other's names or teams and scores.",
+    )
 
     class Meta:
         ordering = ["due_at", "pk"]

@@ -1,4 +1,4 @@
-"""API of courses: the marks, with the rights of their page."""
+"""API of courses: the marks and the boards of assignments, with the rights of their pages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from core.assignments.board import ClassBoardRow, class_board
 from core.assignments.marks import Goal, course_marks, membership, students_of
 from core.courses.sight import MARKS
 from core.courses.tutoring import SOURCES
-from core.models import Course
+from core.models import Assignment, Course
 from core.people.rights import may, roles_of
 from web.api.base import Acting, one
 from web.api.listing import Pages
@@ -60,6 +61,20 @@ class LineAnswer(serializers.Serializer[Any]):
     assignments = MarkAnswer(many=True, source="line.marks")
 
 
+class ClassBoardAnswer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True, help_text="Ties share: 1, 1, 3. Null for a baseline.")
+    name = serializers.CharField(help_text="Of the user, the team or the baseline.")
+    version = serializers.CharField(help_text="Empty for a baseline.")
+    score = serializers.FloatField()
+    score_low = serializers.FloatField(allow_null=True, help_text="Lower end of its 95% interval.")
+    score_high = serializers.FloatField(allow_null=True)
+    late_days = serializers.IntegerField()
+    is_own = serializers.SerializerMethodField(help_text="Whether it is your row or your team's.")
+
+    def get_is_own(self, row: ClassBoardRow) -> bool:
+        return self.context["account"].pk in row.people
+
+
 class Marks(Acting):
     """The marks of a course."""
 
@@ -81,3 +96,20 @@ class Marks(Acting):
             for one in lines
         ]
         return pages.get_paginated_response(LineAnswer(rows, many=True).data)
+
+
+class ClassBoards(Acting):
+    """The board that the class of an assignment sees."""
+
+    tag = "courses"
+
+    @extend_schema(responses=ClassBoardAnswer(many=True))
+    def get(self, request: Request, course: str, assignment_id: int) -> Response:
+        """Return the board of an assignment to the members of its course, a page at a time, the best first."""
+        account, rows = self.account(request), Assignment.objects.select_related("course", "environment")
+        board = class_board(one(rows, course__slug=course, pk=assignment_id), account, now=timezone.now())
+        if board is None:
+            raise Http404("There is no such board.")
+        pages = Pages()
+        shown = pages.paginate_queryset(board.rows, request, view=self)
+        return pages.get_paginated_response(ClassBoardAnswer(shown, many=True, context={"account": account}).data)

@@ -18,11 +18,12 @@ MOST_BASELINES = 3
 BASELINES = tuple(
     f"{name}_{place}" for place in range(1, MOST_BASELINES + 1) for name in ("agent", "percent", "score", "marks")
 )
+WHEN = ("opens_at", "due_at", "late_days", "late_percent")
 PARTS: tuple[Part, ...] = (
     ("What", ("name", "environment", "weeks", "about")),
     ("Baselines", BASELINES),
-    ("When", ("opens_at", "due_at", "late_days", "late_percent")),
-    ("Marks", ("weight",)),
+    ("When", WHEN),
+    ("Marks", ("weight", "has_board")),
 )
 
 
@@ -59,13 +60,14 @@ class AssignmentForm(ZonedForm):
 
     class Meta:
         model = Assignment
-        fields = ("name", "environment", "about", "opens_at", "due_at", "late_days", "late_percent", "weight")
+        fields = ("name", "environment", "about", *WHEN, "weight", "has_board")
         labels = {
             "about": "Text",
             "opens_at": "Opens",
             "due_at": "Deadline",
             "late_days": "Late days",
             "late_percent": "Lost per late day (%)",
+            "has_board": "Show the class a board",
         }
         help_texts = {
             "late_days": "0: nothing counts after the deadline.",

@@ -1,10 +1,14 @@
-"""A result in an assignment as pages show it, with the lost match to look at and its turning point."""
+"""A result in an assignment as pages show it, with the lost match to look at and its turning point; a class board."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest
+
+from core.assignments.board import ClassBoard, ClassBoardRow
 from core.assignments.marks import Goal, GoalState, Mark
 from core.courses.sight import Viewer, seen
 from core.duels.challenge_selectors import ChallengeDuel, tally_of
@@ -13,6 +17,8 @@ from core.duels.replays import duel_names
 from core.duels.selectors import NotStored, match_get
 from core.models import Analysis, Duel, JobState
 from web.analyses.parts import analysis_view
+from web.courses.marks_views import A_PAGE
+from web.site.requests import page_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,25 @@ class GoalView:
     is_seen: bool
     line: ChallengeDuel | None = None
     lost: Lost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassBoardView:
+    """A page of the board of a class. own: the row of the viewer. count: how many rows have a rank."""
+
+    board: ClassBoard
+    page: Page[ClassBoardRow]
+    own: ClassBoardRow | None
+    count: int
+
+
+def board_view(board: ClassBoard | None, request: HttpRequest) -> ClassBoardView | None:
+    """Return the page of a board that a request names; None without a board."""
+    if board is None:
+        return None
+    page = Paginator(board.rows, A_PAGE).get_page(page_number(request.GET))
+    own = next((row for row in board.rows if request.user.pk in row.people), None)
+    return ClassBoardView(board, page, own, sum(row.rank is not None for row in board.rows))
 
 
 def goal_views(mark: Mark, viewer: Viewer) -> list[GoalView]:

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from core.assignments.board import class_board
 from core.assignments.marks import Mark, assignment_marks, membership, students_of
 from core.assignments.services import (
     assignment_copy,
@@ -30,7 +31,7 @@ from core.people.audit_log import row_changes, row_values
 from core.people.rights import may
 from core.times import zone_of
 from web.courses.assignment_forms import AssignmentForm, ExtendForm, MarkForm
-from web.courses.assignment_parts import goal_views
+from web.courses.assignment_parts import board_view, goal_views
 from web.courses.views import course_for
 from web.organise.acting import record
 from web.site.forms import refuse
@@ -49,7 +50,8 @@ def assignment(request: HttpRequest, course: str, assignment_id: int) -> HttpRes
     row = _assignment(course, assignment_id)
     sees_all = may(request.user, MARKS, row.course_id)
     marks = assignment_marks(row, people=None if sees_all else membership(row.course, account_of(request)))
-    return _page(request, row, marks, own=None if sees_all or not marks else marks[0])
+    board = board_view(class_board(row, viewer_of(request), now=timezone.now()), request)
+    return _page(request, row, marks, own=None if sees_all or not marks else marks[0], board=board)
 
 
 @require_safe
@@ -97,6 +99,7 @@ def _page(
     own: Mark | None,
     of: User | None = None,
     form: MarkForm | None = None,
+    **more: object,
 ) -> HttpResponse:
     context = {
         "assignment": row,
@@ -110,7 +113,7 @@ def _page(
         "is_open": row.opens_at <= timezone.now(),
         "may_change": may(request.user, RIGHT, row.course_id),
         "form": form,
-    }
+    } | more
     part = request.headers.get("HX-Target") == "results"
     page = "web/courses/results.html" if part else "web/courses/assignment.html"
     return render(request, page, context, status=422 if form is not None and form.errors else 200)

@@ -51,4 +51,7 @@ pages = [
     ),
 ]
 
-routes = native("courses/<slug:course>/marks/", api.Marks, "course_marks")
+routes = [
+    *native("courses/<slug:course>/marks/", api.Marks, "course_marks"),
+    *native(ASSIGNMENTS + "<int:assignment_id>/board/", api.ClassBoards, "assignment_board"),
+]

@@ -576,6 +576,7 @@ GET    /api/v1/rollouts/{rollout}/files/har/                        404 404 404 
 GET    /api/docs                                                     200 200 200 200
 GET    /api/schema                                                   200 200 200 200
 GET    /api/v1/courses/{course}/marks/                              401 200 404 200
+GET    /api/v1/courses/{course}/assignments/{assignment}/board/     401 404 404 404
 GET    /api/nothing                                                  404 404 404 404
 GET    /nothing/                                                     404 404 404 404
 """

@@ -29,7 +29,7 @@ ONE_ROW = {
             "evaluation", "job", "results", "environment_folder_shown",
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "application_task", "dashboard_task",
-            "course_marks", "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
+            "course_marks", "assignment_board", "dashboard_task_jobs", "dashboard_rollout", "dashboard_job"),
     "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_person_code",
             "course_code", "organise_plan",
              "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",

@@ -37,7 +37,7 @@ def test_the_document_names_every_address_of_the_description() -> None:
     paths: dict[str, Any] = json.loads(schema_text())["paths"]
     words = {"id": "ID", "public_id": "ID", "number": "N", "slug": "SLUG", "kind": "KIND", "env_id": "ENV_ID",
              "agent_id": "AGENT", "choice": "CHOICE", "key": "ID", "name": "NAME",
-             "course": "SLUG"}  # fmt: skip
+             "course": "SLUG", "assignment_id": "ID"}  # fmt: skip
     named = {re.sub(r"\{(\w+)\}", lambda part: words[part[1]], path.removeprefix("/api/v1/") or path) for path in paths}
     shown = {code.rpartition(" ")[2] for code in re.findall(r"`([^`\n]+)`", TEXT + OF_ROLLOUTS)}
     assert named - shown == set()
