@@ -173,13 +173,16 @@ class CourseMarks:
     marks: tuple[Mark, ...]
 
     def percent(self, now: datetime) -> Decimal | None:
-        """Return the weighted mean over the assignments that have opened, in percent; None without any."""
-        counted = [mark for mark in self.marks if mark.assignment.opens_at <= now and mark.most]
-        weights = sum(mark.assignment.weight for mark in counted)
-        if not weights:
+        """Return the weighted mean over the assignments that have opened, in percent; None without any.
+
+        Where a course counts the best ones, those with the largest share of their marks count, of equals the heavier.
+        """
+        opened = [mark for mark in self.marks if mark.assignment.opens_at <= now and mark.most]
+        shares = [(mark.marks / mark.most, mark.assignment.weight) for mark in opened if mark.assignment.weight]
+        if not shares:
             return None
-        shares = (mark.assignment.weight * mark.marks / mark.most for mark in counted)
-        return round(100 * sum(shares, Decimal()) / weights, 2)
+        counted = sorted(shares, reverse=True)[: opened[0].assignment.course.counts_best or None]
+        return round(100 * sum(share * weight for share, weight in counted) / sum(weight for _, weight in counted), 2)
 
 
 def late_days(*, uploaded_at: datetime, due_at: datetime, zone: ZoneInfo) -> int:

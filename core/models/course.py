@@ -50,6 +50,12 @@ class Course(Zoned):
         blank=True,
         help_text="The most people in a team that students make. 0: only teachers make teams.",
     )
+    counts_best = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        blank=True,
+        help_text="How many assignments of each student count for the percent, the best ones. 0: all.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -30,19 +30,21 @@ class CourseForm(CourseModelForm):
 
     class Meta:
         model = Course
-        fields = ("name", "slug", "kind", "seen_by", "time_zone", "team_size", "about")
+        fields = ("name", "slug", "kind", "seen_by", "time_zone", "team_size", "counts_best", "about")
         labels = {
             "slug": "Name in addresses",
             "kind": "Pages call it",
             "seen_by": "Who sees it",
             "about": "Text",
             "team_size": "Largest team",
+            "counts_best": "Best assignments",
         }
         help_texts = {
             "slug": "Small letters, digits and hyphens.",
             "seen_by": "It and all that belongs to it. “People with the link”: no list shows it; people who have "
             "its address see it.",
             "team_size": "A team owns agents together. Students make some of up to so many people; with 0 only you do.",
+            "counts_best": "So many of the assignments of each student count for the percent: the best ones. 0: all.",
             "time_zone": "New tournaments get it. Times are shown in it to everyone, also when clocks change.",
         }
         widgets = {"about": forms.Textarea(attrs={"rows": 8})}
@@ -68,6 +70,9 @@ class CourseForm(CourseModelForm):
 
     def clean_team_size(self) -> int:
         return self.cleaned_data["team_size"] or 0
+
+    def clean_counts_best(self) -> int:
+        return self.cleaned_data["counts_best"] or 0
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import combinations
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -277,6 +278,32 @@ def test_the_marks_of_a_course_are_weighted_and_name_everyone(
     # (1 × 10 of 20 + 3 × 10 of 10) / 4; what has not opened does not count yet.
     assert (lines[sid].percent(DUE), lines[absent].percent(DUE)) == (Decimal("87.50"), Decimal())
     assert lines[sid].percent(NOON - DAY) is None
+    # Of the best two, that with half of its marks and weight 1, and that with all and weight 3; then the better alone.
+    for best, percent in ((2, "87.50"), (1, "100")):
+        Course.objects.update(counts_best=best)
+        assert {line.member: line.percent(DUE) for line in course_marks(here)}[sid] == Decimal(percent)
+
+
+def test_the_best_assignments_of_a_course_are_those_with_the_largest_share_of_their_marks(
+    task: Assignment, sid: Member, here: Course
+) -> None:
+    """Recounted by trying every choice of that many."""
+    Course.objects.update(counts_best=3)
+    worth = [(Decimal(20), 1)]
+    for number, (total, weight) in enumerate(((10, 4), (5, 0), (40, 2), (8, 1), (10, 3))):
+        row = Assignment.objects.create(
+            course=here, environment=task.environment, name=f"W{number}", opens_at=NOON - DAY, due_at=DUE, weight=weight
+        )
+        row.baselines.create(score=Decimal(1), marks=total)
+        worth.append((Decimal(total), weight))
+    given = [Decimal(mark) for mark in ("7.5", "4", "5", "31", "7.25", "0")]
+    for row, marks in zip(here.assignments.order_by("pk"), given, strict=True):
+        row.marks_by_hand.create(user=sid.user, marks=marks, reason="A test.")
+    shares = [(marks / total, weight) for marks, (total, weight) in zip(given, worth, strict=True) if weight]
+    (line,) = course_marks(here)
+    best = max(combinations(shares, 3), key=lambda chosen: sum(share for share, _ in chosen))
+    expected = 100 * sum(share * weight for share, weight in best) / sum(weight for _, weight in best)
+    assert line.percent(DUE) == round(expected, 2)
 
 
 def test_more_people_and_assignments_cost_no_more_queries(

@@ -421,6 +421,27 @@ def test_the_marks_of_many_come_in_pages_and_are_found_by_name(
     assert len(teacher.get("/courses/robots/marks.csv").text.splitlines()) == 53
 
 
+def test_a_teacher_lets_the_best_assignments_count(
+    task: Assignment, course: Course, teacher: Client, cast: Cast
+) -> None:
+    second = Assignment.objects.create(
+        course=course, environment=task.environment, name="W2", opens_at=task.opens_at, due_at=task.due_at
+    )
+    second.baselines.create(score=1.0, marks=10)
+    task.marks_by_hand.create(user=cast.bob, marks=5, reason="A test.")
+    marks, change = f"/courses/{course.slug}/marks/", reverse("web:course_change", args=[course.slug])
+    assert "Percent is the mean of the assignments that have opened" in teacher.get(marks).text
+    assert '<td class="num">25</td>' in teacher.get(marks).text
+    fields = {"name": "Robots", "slug": "robots", "kind": course.kind, "seen_by": course.seen_by, "time_zone": "UTC"}
+    assert teacher.post(change, fields | {"counts_best": "1"}).status_code == 302
+    text = teacher.get(marks).text
+    assert "Percent is the mean of each student's best 1 of the assignments that have opened" in text
+    assert '<td class="num">50</td>' in text
+    assert teacher.post(change, fields).status_code == 302
+    course.refresh_from_db()
+    assert course.counts_best == 0
+
+
 def test_the_file_of_a_course_without_students_has_its_headings(
     task: Assignment, course: Course, teacher: Client, cast: Cast
 ) -> None:
