@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0025_pictures_of_tournaments'),
+        ('core', '0026_boards_of_assignments'),
     ]
 
     operations = [
