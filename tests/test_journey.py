@@ -70,7 +70,7 @@ def upload_agent(page: Page, address: str, archive: Path) -> None:
     page.get_by_role("link", name="Upload an agent").click()
     page.fill("#upload [name=name]", "my-first-agent")
     page.set_input_files("#upload [name=archive]", archive)
-    page.click("#upload button[type=submit]")
+    page.click("#upload form[enctype] button[type=submit]")
     expect(page).to_have_url(address + reverse("web:agent", args=["tic-tac-toe", "my-first-agent"]))
 
 

@@ -246,7 +246,7 @@ def ada_comes(ada: Hand, code: str, agent: Path) -> None:
     ada.page.get_by_role("link", name="Upload one").first.click()
     ada.page.fill("#upload [name=name]", "ada-agent")
     ada.page.set_input_files("#upload [name=archive]", agent)
-    ada.page.click("#upload button[type=submit]")
+    ada.page.click("#upload form[enctype] button[type=submit]")
     expect(ada.page.locator("h1")).to_contain_text("ada-agent")
 
 

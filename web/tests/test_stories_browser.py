@@ -95,12 +95,12 @@ def test_a_newcomer_signs_up_and_uploads(
     window.choose("#upload [name=archive]", wrong)
     # What the check says about the file moves the button.
     window.until("document.querySelector('.checked').textContent.trim()")
-    window.click("#upload button[type=submit]")
+    window.click("#upload form[enctype] button[type=submit]")
     window.until_reads(".wrong .error", "zip")
     assert not Submission.objects.exists()
     window.choose("#upload [name=archive]", right_one)
     window.until("document.querySelector('.checked').textContent.trim()")
-    window.click("#upload button[type=submit]")
+    window.click("#upload form[enctype] button[type=submit]")
     window.until("document.querySelector('.step')")
     window.until_reads("h1", "my-first-agent")
     assert Submission.objects.get().agent.name == "my-first-agent"

@@ -166,7 +166,7 @@ def test_no_part_of_the_page_contradicts_another_from_the_upload_to_the_last_ran
     file = tmp_path / "player.zip"
     file.write_bytes(zip_of(FIRST))
     page.locator("#upload input[type=file]").set_input_files(file)
-    page.locator("#upload button[type=submit]").click()
+    page.locator("#upload form[enctype] button[type=submit]").click()
     run(agent.submissions.get(number=2), 2)
 
     answers = {seen["answer"] for seen in snapshots}
