@@ -58,7 +58,11 @@ def _redrawn(data: bytes) -> bytes:
     # JPEG is read at a fraction of its size where that suffices.
     picture.draft(None, SIZE)
     mode = "RGBA" if picture.has_transparency_data else "RGB"
-    upright = ImageOps.exif_transpose(picture).convert(mode)
+    upright: Image.Image = ImageOps.exif_transpose(picture)
+    if upright.mode.startswith("I"):
+        # Grey of 16 bits, which Pillow cuts off at 255 instead of scaling it.
+        upright = upright.point(lambda value: value / 257, "F").convert("L")
+    upright = upright.convert(mode)
     upright.thumbnail(SIZE)
     # Onto a new one, as the old one carries metadata along.
     clean, drawn = Image.new(mode, upright.size), BytesIO()

@@ -76,6 +76,16 @@ def test_a_large_picture_gets_smaller_and_one_that_is_clear_stays_clear() -> Non
     assert cleaned(file_of(Image.new("CMYK", (2000, 4000)), "JPEG")).size == (600, SIZE[1])
 
 
+@pytest.mark.parametrize("more", [{}, {"transparency": 30_000}], ids=["plain", "one clear shade"])
+def test_grey_of_sixteen_bits_keeps_its_shades(more: dict[str, int]) -> None:
+    picture = Image.new("I;16", (60, 20), 32_896)
+    picture.paste(65_535, (0, 0, 20, 20))
+    picture.paste(8_224, (40, 0, 60, 20))
+    found = cleaned(file_of(picture, "PNG", **more)).convert("L")
+    for place, shade in ((10, 255), (30, 128), (50, 32)):
+        assert found.getpixel((place, 10)) == pytest.approx(shade, abs=3)
+
+
 def test_what_is_no_picture_is_refused_whatever_it_is_called() -> None:
     assert refusal(b"") == NO_PICTURE
     assert refusal(SVG) == NO_PICTURE
