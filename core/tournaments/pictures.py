@@ -23,10 +23,8 @@ def picture_set(*, tournament: Tournament, picture: bytes, alt: str) -> None:
         with upload_stored(Tournament, ContentFile(picture), "picture") as stored:
             _set(tournament, stored.name, alt)
             stored.is_kept = True
-    elif not tournament.picture:
-        raise Refused("There is no picture to describe.", field="alt")
     else:
-        _set(tournament, str(tournament.picture.name), alt)
+        _set(tournament, None, alt)
 
 
 def picture_remove(*, tournament: Tournament) -> None:
@@ -44,9 +42,13 @@ def picture_copy(*, tournament: Tournament, to: Tournament) -> None:
             picture_set(tournament=to, picture=file.read(), alt=tournament.picture_alt)
 
 
-def _set(tournament: Tournament, name: str, alt: str) -> None:
+def _set(tournament: Tournament, name: str | None, alt: str) -> None:
+    """Write the name of the file, and the words. name: None for the file that it has by now."""
     with transaction.atomic():
         old = Tournament.objects.select_for_update(of=("self",)).only("picture").get(pk=tournament.pk).picture.name
+        name = old if name is None else name
+        if alt and not name:
+            raise Refused("There is no picture to describe.", field="alt")
         Tournament.objects.filter(pk=tournament.pk).update(picture=name, picture_alt=alt)
         if old and old != name:
             transaction.on_commit(partial(default_storage.delete, old), robust=True)

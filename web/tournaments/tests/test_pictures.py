@@ -16,11 +16,13 @@ from PIL import Image
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
+from core.errors import Refused
 from core.links import absolute
 from core.models import AuditEntry, Course, Environment, Member, Role, SeenBy, Tournament
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.pictures import picture_set
 from core.tournaments.planning import tournament_copy
 from web.conftest import As
 from web.tests import played
@@ -114,6 +116,24 @@ def test_an_organiser_shows_another_picture_and_removes_it(
     assert "og:image" not in stranger.get(page_of(cup)).content.decode()
     done = AuditEntry.objects.filter(object_id=str(cup.pk)).order_by("pk").values_list("action", flat=True)
     assert list(done) == ["picture", "picture", "picture", "remove_picture"]
+
+
+def test_other_words_leave_the_picture_that_another_organiser_has_chosen_by_then(
+    cup: Tournament, cast: Cast, visit: As, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        visit(cast.olga).post(acts("picture", cup), {"picture": file_of(), "alt": "Bronze."})
+        cup.refresh_from_db()
+        visit(cast.olga).post(acts("picture", cup), {"picture": file_of("blue"), "alt": "Silver."})
+    with django_capture_on_commit_callbacks(execute=True):
+        picture_set(tournament=cup, picture=b"", alt="Gold.")
+    assert status(Client(), shown(Client(), cup)) == 200
+    assert (cup.picture_alt, len(stored())) == ("Gold.", 1)
+    # Nor do they come back without one.
+    before = Tournament.objects.get(pk=cup.pk)
+    visit(cast.olga).post(acts("remove_picture", cup))
+    with pytest.raises(Refused, match="no picture to describe"):
+        picture_set(tournament=before, picture=b"", alt="Gold.")
 
 
 def test_a_program_sends_a_picture_as_the_page_does(cup: Tournament, cast: Cast) -> None:
