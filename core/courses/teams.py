@@ -23,6 +23,7 @@ from core.people.rights import may, roles_of
 from core.people.services import team_account_create
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
+GONE = "The team was deleted in the meantime."
 FULL = "The team has {most} people, which is the most here. Ask a teacher."
 
 
@@ -83,7 +84,8 @@ def member_move(*, member: Member, team: Team | None, now: datetime | None = Non
 
     For deadlines that have passed, the team of then goes on to count for them.
 
-    Raises Refused when they and the team have registered more agents for a tournament than one owner may.
+    Raises Refused when they and the team have registered more agents for a tournament than one owner may, and for a
+    team that is gone.
     """
     with transaction.atomic():
         _lock(member.course_id)
@@ -92,6 +94,8 @@ def member_move(*, member: Member, team: Team | None, now: datetime | None = Non
         if before == (team and team.pk):
             return
         if team is not None:
+            if not Team.objects.filter(pk=team.pk).exists():
+                raise Refused(GONE)
             _entries_check(member, team)
         member.team = team
         member.leads = team is not None and not team.people.filter(leads=True).exists()
@@ -120,6 +124,7 @@ def team_delete(*, team: Team) -> None:
     """Delete a team that owns nothing, with its account. Raises Refused for another one, whose results stay."""
     try:
         with transaction.atomic():
+            _lock(team.course_id)
             # The rows of its people stay.
             team.account.delete()
     except ProtectedError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.courses.teams import member_move, team_create, team_join
+from core.courses.teams import member_move, team_create, team_delete, team_join
 from core.errors import Refused
 from core.models import Course, FormerTeam, Member, Team
 from core.tests import factories
@@ -79,3 +79,29 @@ def test_of_people_who_leave_at_once_one_leads_as_long_as_there_is_one(course: C
     at_once(*(lambda one=one: member_move(member=one, team=None) for one in people[:2]))
 
     assert [(one.pk, one.leads) for one in team.people.all()] == [(people[2].pk, True)]
+
+
+@pytest.mark.parametrize("repetition", range(3))
+def test_a_student_does_not_join_a_team_that_goes_at_the_same_moment(course: Course, repetition: int) -> None:
+    ann = student(course, "ann")
+    team = team_create(course=course, name="blue")
+
+    def deleted() -> bool:
+        try:
+            team_delete(team=Team.objects.get(pk=team.pk))
+        except Refused:
+            return False
+        return True
+
+    done = at_once(lambda: joined(ann, team), deleted)
+
+    ann.refresh_from_db()
+    assert (done, ann.team_id) in (([True, False], team.pk), ([False, True], None), ([True, True], None))
+
+
+def test_a_team_that_is_gone_is_joined_by_no_student(course: Course) -> None:
+    team = team_create(course=course, name="blue")
+    team_delete(team=Team.objects.get(pk=team.pk))
+    for move in (team_join, member_move):
+        with pytest.raises(Refused, match="deleted in the meantime"):
+            move(member=student(course, f"ann-{move.__name__}"), team=team)
