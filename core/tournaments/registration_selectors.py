@@ -242,13 +242,13 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
     own: tuple[OwnEntry, ...] = ()
     own_obstacle = ""
     if viewer is not None and tournament.has_registration:
-        # People who invite need no invitation themselves.
-        organises = may(viewer, "core.change_tournament", tournament.course_id)
-        own_obstacle = "" if organises else owner_obstacle(tournament, viewer)
         registered = {row.agent_id for row in rows}
         agents = list(
             viewer.agents.filter(environment=tournament.environment_id).exclude(baseline_of=tournament).order_by("name")
         )
+        # People who invite need no invitation, unless they have agents, which can be registered with one alone.
+        organises = not agents and may(viewer, "core.change_tournament", tournament.course_id)
+        own_obstacle = "" if organises else owner_obstacle(tournament, viewer)
         playable, pending = playable_agents(tournament, agents), pending_agents(tournament, agents)
         waiting = _waiting(tournament, rows)
         full = "" if closed else owner_full(tournament, viewer)

@@ -216,6 +216,9 @@ def test_only_those_whom_it_is_for_register(
     shown = [registration_card(cup, who, now=timezone.now()).own_obstacle for who in (people.alice, people.olga)]
     assert alice in shown[0]
     assert shown[1] == ""
+    # But for agents of their own, which the page would offer to register although that is refused.
+    own = factories.ready(factories.agent(people.olga, environment, "olgas")).agent
+    assert registration_card(cup, people.olga, now=timezone.now()).own_obstacle == why_not(cup, own)
 
 
 @pytest.mark.parametrize(
