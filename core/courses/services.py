@@ -60,10 +60,11 @@ def members_invite(*, course: Course, people: Sequence[User]) -> None:
 def member_change(*, member: Member, role: Role) -> None:
     """Give a member another role. Teams are for students, so others leave theirs."""
     with transaction.atomic():
-        member.role = role
-        member.save(update_fields=["role"])
+        # First, as it locks the course, which others hold when they change members.
         if role != Role.STUDENT:
             member_move(member=member, team=None)
+        member.role = role
+        member.save(update_fields=["role"])
 
 
 def member_remove(*, member: Member) -> None:
