@@ -182,7 +182,8 @@ class CourseMarks:
         if not shares:
             return None
         counted = sorted(shares, reverse=True)[: opened[0].assignment.course.counts_best or None]
-        return round(100 * sum(share * weight for share, weight in counted) / sum(weight for _, weight in counted), 2)
+        total = sum((share * weight for share, weight in counted), Decimal())
+        return round(100 * total / sum(weight for _, weight in counted), 2)
 
 
 def late_days(*, uploaded_at: datetime, due_at: datetime, zone: ZoneInfo) -> int:

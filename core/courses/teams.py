@@ -161,11 +161,11 @@ def teams_by_person(course: int | None) -> dict[int, int]:
     return dict(rows.values_list("user", "team__account"))
 
 
-def with_teams(accounts: QuerySet[User] | Sequence[int]) -> QuerySet[User]:
-    """Return accounts with their teams, and with the people of those that are teams: what is open to the ones is open
-    to the others."""
-    teams = Team.objects.filter(people__user__in=accounts).order_by().values("account")
-    people = Member.objects.filter(team__account__in=accounts).order_by().values("user")
+def with_teams(accounts: QuerySet[User] | Sequence[int], course: int | None) -> QuerySet[User]:
+    """Return accounts with their teams in a course, and with the people of those that are its teams: what is open to
+    the ones in the course is open to the others."""
+    teams = Team.objects.filter(course=course, people__user__in=accounts).order_by().values("account")
+    people = Member.objects.filter(course=course, team__account__in=accounts).order_by().values("user")
     return User.objects.filter(Q(pk__in=accounts) | Q(pk__in=teams) | Q(pk__in=people))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from core.courses.teams import entrants, teams_of, with_teams
 from core.listing import registration_rows
@@ -164,9 +164,10 @@ def open_to(tournament: Tournament, invited: Sequence[User] | None = None) -> Qu
     match tournament.eligibility:
         case Eligibility.TEAMS:
             named = User.objects.filter(as_team__isnull=False, username__in=tournament.teams)
-            return User.objects.filter(Q(team__in=tournament.teams) | Q(pk__in=with_teams(named)))
+            return User.objects.filter(Q(team__in=tournament.teams) | Q(pk__in=with_teams(named, tournament.course_id)))
         case Eligibility.INVITED:
-            return with_teams(tournament.invited.all() if invited is None else [one.pk for one in invited])
+            people = tournament.invited.all() if invited is None else [one.pk for one in invited]
+            return with_teams(people, tournament.course_id)
     return User.objects.all()
 
 
@@ -275,7 +276,9 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
 def invited_to(viewer: User) -> set[int]:
     """The planned tournaments by invitation that a person, or a team of theirs, is invited to."""
     rows = Tournament.objects.filter(state=TournamentState.PLANNED, eligibility=Eligibility.INVITED)
-    return set(rows.filter(invited__in=with_teams([viewer.pk])).values_list("pk", flat=True))
+    of_team = Q(course__teams__people__user=viewer, invited=F("course__teams__account"))
+    of_people = Q(course__teams__account=viewer, invited=F("course__teams__people__user"))
+    return set(rows.filter(Q(invited=viewer) | of_team | of_people).values_list("pk", flat=True))
 
 
 def _waiting(tournament: Tournament, registrations: Sequence[Registration]) -> frozenset[int]:

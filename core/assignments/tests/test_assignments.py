@@ -294,7 +294,7 @@ def test_the_best_assignments_of_a_course_are_those_with_the_largest_share_of_th
         row = Assignment.objects.create(
             course=here, environment=task.environment, name=f"W{number}", opens_at=NOON - DAY, due_at=DUE, weight=weight
         )
-        row.baselines.create(score=Decimal(1), marks=total)
+        row.baselines.create(score=1.0, marks=total)
         worth.append((Decimal(total), weight))
     given = [Decimal(mark) for mark in ("7.5", "4", "5", "31", "7.25", "0")]
     for row, marks in zip(here.assignments.order_by("pk"), given, strict=True):
