@@ -72,7 +72,9 @@ GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
 """A pattern of the Accept-Encoding of readers who take gzip, and the number that zlib has for that format."""
 OWN_SECONDS = 60.0
 """How long a page is kept for its one reader."""
-OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
+OF_ONE_REQUEST = frozenset(
+    "content-encoding content-length set-cookie x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset".split()
+)
 """Headers that are not kept."""
 
 
@@ -163,13 +165,15 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
         return NOT_KEPT
     if len(response.content) > LARGEST_BYTES:
         return NOT_KEPT
+    is_gzip = response.get("Content-Encoding") == "gzip"
+    plain = zlib.decompress(response.content, GZIP_FORMAT) if is_gzip else response.content
     # Weak, as it stands for the page both as it is and as gzip.
-    tag = f'W/"{sha256(response.content).hexdigest()[:32]}"'
+    tag = f'W/"{sha256(plain).hexdigest()[:32]}"'
     patch_vary_headers(response, (*ASKED_BY, "Accept-Encoding"))
     # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
-    return KeptAnswer(kept, gzip.compress(response.content, 6, mtime=0), tag)
+    return KeptAnswer(kept, response.content if is_gzip else gzip.compress(plain, 6, mtime=0), tag)
 
 
 def _match(request: HttpRequest) -> ResolverMatch | None:

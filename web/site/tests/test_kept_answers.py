@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -83,6 +84,18 @@ def test_a_kept_page_comes_as_gzip_to_readers_who_take_that(accepted: str, is_gz
         assert answer["Content-Length"] == str(len(answer.content))
     unchanged = Client().get(_page(played), headers={"Accept-Encoding": accepted, "If-None-Match": plain["ETag"]})
     assert unchanged.status_code == 304
+
+
+@pytest.mark.parametrize("first", ["gzip", "identity"])
+def test_frames_that_their_view_compresses_are_kept_for_readers_of_both_kinds(first: str, stage: Stage) -> None:
+    address = f"/duels/{stage.duel.pk}/matches/1/frames.json"
+    answers = [Client().get(address, headers={"Accept-Encoding": way}) for way in (first, "gzip", "identity", "gzip")]
+    for answer in answers:
+        is_gzip = answer.get("Content-Encoding") == "gzip"
+        assert is_gzip == (answer.request["HTTP_ACCEPT_ENCODING"] == "gzip")
+        assert answer["ETag"] == answers[0]["ETag"]
+        assert answer["Content-Length"] == str(len(answer.content))
+        assert json.loads(gzip.decompress(answer.content) if is_gzip else answer.content)["frames"]
 
 
 def test_within_a_second_a_kept_page_costs_the_rows_of_the_agent_alone(played: Agent, at: Moment) -> None:
