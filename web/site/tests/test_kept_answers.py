@@ -18,12 +18,14 @@ from core.jobs.states import OPEN
 from core.models import (
     Agent,
     Audience,
+    Course,
     Duel,
     Environment,
     EnvironmentKind,
     JobState,
     LedgerVoid,
     Rating,
+    SeenBy,
     Submission,
     Tournament,
     TournamentState,
@@ -181,6 +183,23 @@ def test_the_lists_of_the_api_show_a_change_to_strangers_after_a_second(
     assert changed >= {f"/api/v1/{name}/" for name in named.split()}
 
 
+def test_strangers_see_nothing_of_a_course_a_second_after_it_is_closed(stage: Stage, at: Moment) -> None:
+    course = Course.objects.create(slug="rl", name="RL", seen_by=SeenBy.EVERYONE)
+    Tournament.objects.filter(pk=stage.tournament.pk).update(course=course)
+    Environment.objects.filter(pk=stage.environment.pk).update(course=course)
+    Duel.objects.filter(state__in=OPEN).delete()
+    board, api = f"/environments/{stage.environment.slug}/", f"/api/v1/duels/{stage.duel.pk}/"
+    addresses = (board, f"{board}agents/anna/", f"/duels/{stage.duel.pk}/matches/1/", api, f"{api}matches/1/")
+    for address in addresses:
+        assert "ETag" in Client().get(address).headers
+    listed = Client().get("/api/v1/agents/").json()["count"]
+    # By its row alone, as no writer has to remember what is kept.
+    Course.objects.filter(pk=course.pk).update(seen_by=SeenBy.MEMBERS)
+    at.shift(1)
+    assert {address: Client().get(address).status_code for address in addresses} == dict.fromkeys(addresses, 404)
+    assert Client().get("/api/v1/agents/").json()["count"] < listed
+
+
 def test_a_list_is_made_once_in_five_seconds_while_nothing_changes(played: Agent, at: Moment) -> None:
     Duel.objects.filter(state__in=OPEN).delete()
     Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
@@ -272,8 +291,8 @@ def test_an_upload_and_another_rating_leave_a_duel_as_it_is_kept(stage: Stage, a
     at.shift(30)
     with CaptureQueriesContext(connection) as queries:
         assert Client().get(page).content == first.content
-    # Two of the duel and ten of the environment.
-    assert len(queries) <= 12
+    # Two of the duel and eleven of the environment.
+    assert len(queries) <= 13
 
 
 def test_the_list_of_an_agents_duels_is_kept_until_it_has_another(stage: Stage, at: Moment) -> None:
