@@ -82,7 +82,13 @@ class JsonLines(logging.Formatter):
             line["exc_info"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack_info"] = record.stack_info
-        return self.encode(line)
+        try:
+            return self.encode(line)
+        except Exception:  # noqa: BLE001  (a circle, or a value whose text cannot be made, is no reason to lose the line)
+            plain = {
+                name: one if isinstance(one, str | int | float) else object.__repr__(one) for name, one in line.items()
+            }
+            return self.encode(plain)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
         return trace_without_secrets(super().formatException(ei), ei[1])
