@@ -63,6 +63,8 @@ API = re.compile(r"/api/(?:v1/(?:environments|agents|tournaments|ratings|duels|e
 """Lists and rows of the API, which are kept by the version of everything if KEPT has no version of them."""
 QUERY = re.compile(r"(?:(?:page|environment|state|agent)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
 """Queries of addresses whose answers are kept; others are too many to keep."""
+LONGEST_PATH = 200
+"""Characters of the longest path whose answer is kept; no page of ours has a longer one."""
 is_on = True
 """Off in most tests, which look at a page again within a second of a change."""
 ASKED_BY = ("HX-Request", "HX-Target")
@@ -184,6 +186,7 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         or not request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME}
         or "HTTP_AUTHORIZATION" in request.META
         or "HTTP_X_SEEN" in request.META
+        or len(request.path_info) > LONGEST_PATH
         or not QUERY.fullmatch(request.META.get("QUERY_STRING", ""))
     ):
         return None

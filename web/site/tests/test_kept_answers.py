@@ -36,6 +36,7 @@ from core.submissions import descriptions, naming
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
+from web.site.kept import _resolved
 from web.tests.arena import Stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_answers")]
@@ -241,6 +242,16 @@ def test_neither_a_refusal_nor_a_page_with_any_query_is_kept(played: Agent) -> N
     for address in (f"{board}agents/not-there/", "/duels/99999999/", f"{board}?search=anna", f"{board}?page=1&x=2"):
         assert "ETag" not in Client().get(address).headers
     assert "ETag" in Client().get(f"{board}?page=1").headers
+
+
+def test_long_paths_fill_no_memory(played: Agent) -> None:
+    _resolved.cache_clear()
+    for number in range(5):
+        assert Client().get(f"/users/{number}{'x' * 200}/").status_code == 404
+        assert Client().get(f"/environments/{number}{'x' * 4000}/").status_code == 404
+    assert _resolved.cache_info().currsize == 0
+    Client().get(_page(played))
+    assert _resolved.cache_info().currsize == 1
 
 
 def test_each_host_and_each_part_has_an_answer_of_its_own(played: Agent, settings: object) -> None:
