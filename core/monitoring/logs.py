@@ -84,11 +84,12 @@ class JsonLines(logging.Formatter):
             line["stack_info"] = record.stack_info
         try:
             return self.encode(line)
-        except Exception:  # noqa: BLE001  (a circle, or a value whose text cannot be made, is no reason to lose the line)
-            plain = {
-                name: one if isinstance(one, str | int | float) else object.__repr__(one) for name, one in line.items()
-            }
-            return self.encode(plain)
+        except Exception:
+            # A circle, a key that is no text, or a value without a text must not lose the line.
+            fit = (str, int, float)
+            return self.encode(
+                {key: one if isinstance(one, fit) else object.__repr__(one) for key, one in line.items()}
+            )
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
         return trace_without_secrets(super().formatException(ei), ei[1])

@@ -75,7 +75,8 @@ GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
 OWN_SECONDS = 60.0
 """How long a page is kept for its one reader."""
 OF_ONE_REQUEST = frozenset(
-    "content-encoding content-length set-cookie x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset".split()
+    {"content-encoding", "content-length", "set-cookie"}
+    | {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
 )
 """Headers that are not kept."""
 

@@ -35,6 +35,7 @@ from core.people.tokens import token_create
 from core.submissions import descriptions, naming
 from core.tests import factories
 from core.tests.factories import Cast
+from core.watching.shown import LIST_SECONDS, everything_shown
 from web.conftest import As
 from web.site.kept import _resolved
 from web.tests.arena import Stage
@@ -52,6 +53,15 @@ def at() -> Iterator[Moment]:
 @pytest.fixture
 def played(stage: Stage) -> Agent:
     return Agent.objects.get(name="anna")
+
+
+def _end() -> None:
+    """Let nothing move any more, so that answers are kept for longest."""
+    Duel.objects.filter(state__in=OPEN).delete()
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
+    Environment.objects.update(kind=EnvironmentKind.RULES)
+    assert everything_shown().seconds == LIST_SECONDS
+    caches["answers"].clear()
 
 
 def _page(agent: Agent) -> str:
@@ -121,6 +131,11 @@ def _rest(agent: Agent) -> None:
     Agent.objects.filter(pk=agent.pk).update(is_resting=True)
 
 
+def _delete(agent: Agent) -> None:
+    """Its versions were deleted one by one before."""
+    Agent.objects.filter(pk=agent.pk).update(deleted_at=timezone.now())
+
+
 def _bar(agent: Agent) -> None:
     User.objects.filter(pk=agent.owner_id).update(is_active=False)
 
@@ -161,6 +176,7 @@ def _hide(agent: Agent) -> None:
     [
         (_rename, "agents duels"),
         (_rest, "agents"),
+        (_delete, "agents"),
         (_bar, "agents"),
         (_upload, "agents"),
         (_close, "environments"),
@@ -171,7 +187,7 @@ def _hide(agent: Agent) -> None:
 def test_the_lists_of_the_api_show_a_change_to_strangers_after_a_second(
     change: Callable[[Agent], None], named: str, played: Agent, at: Moment
 ) -> None:
-    Duel.objects.filter(state__in=OPEN).delete()
+    _end()
     names = ("agents", "duels", "environments", "evaluations", "ratings", "tournaments")
     addresses = [*(f"/api/v1/{name}/" for name in names), "/api/leaderboard/"]
     before = {address: Client().get(address).content for address in addresses}
@@ -188,7 +204,7 @@ def test_strangers_see_nothing_of_a_course_a_second_after_it_is_closed(stage: St
     course = Course.objects.create(slug="rl", name="RL", seen_by=SeenBy.EVERYONE)
     Tournament.objects.filter(pk=stage.tournament.pk).update(course=course)
     Environment.objects.filter(pk=stage.environment.pk).update(course=course)
-    Duel.objects.filter(state__in=OPEN).delete()
+    _end()
     board, api = f"/environments/{stage.environment.slug}/", f"/api/v1/duels/{stage.duel.pk}/"
     addresses = (board, f"{board}agents/anna/", f"/duels/{stage.duel.pk}/matches/1/", api, f"{api}matches/1/")
     for address in addresses:
@@ -202,9 +218,7 @@ def test_strangers_see_nothing_of_a_course_a_second_after_it_is_closed(stage: St
 
 
 def test_a_list_is_made_once_in_five_seconds_while_nothing_changes(played: Agent, at: Moment) -> None:
-    Duel.objects.filter(state__in=OPEN).delete()
-    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
-    Environment.objects.exclude(pk=played.environment_id).update(kind=EnvironmentKind.RULES)
+    _end()
     Client().get("/api/v1/agents/")
     for seconds, is_made in ((4, False), (2, True)):
         at.shift(seconds)
