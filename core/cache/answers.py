@@ -32,6 +32,8 @@ class Near:
     """Copies of the answers that this process has read last, as bytes; its threads share them."""
 
     MOST_BYTES = 16_000_000
+    BYTES_EACH = 300
+    """About what a copy takes beside its bytes, so that many small ones are bounded too."""
 
     def __init__(self) -> None:
         self._copies: dict[str, bytes] = {}
@@ -44,10 +46,18 @@ class Near:
     def put(self, key: str, data: bytes) -> None:
         """Keep a copy; the oldest ones make room for it."""
         with self._lock:
-            self._bytes += len(data) - len(self._copies.pop(key, b""))
+            self._drop(key)
             self._copies[key] = data
+            self._bytes += self._size(key, data)
             while self._bytes > self.MOST_BYTES:
-                self._bytes -= len(self._copies.pop(next(iter(self._copies))))
+                self._drop(next(iter(self._copies)))
+
+    def _drop(self, key: str) -> None:
+        if (data := self._copies.pop(key, None)) is not None:
+            self._bytes -= self._size(key, data)
+
+    def _size(self, key: str, data: bytes) -> int:
+        return self.BYTES_EACH + len(key) + len(data)
 
 
 _near = Near()

@@ -82,7 +82,14 @@ class JsonLines(logging.Formatter):
             line["exc_info"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack_info"] = record.stack_info
-        return self.encode(line)
+        try:
+            return self.encode(line)
+        except Exception:
+            # A circle, a key that is no text, or a value without a text must not lose the line.
+            fit = (str, int, float)
+            return self.encode(
+                {key: one if isinstance(one, fit) else object.__repr__(one) for key, one in line.items()}
+            )
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
         return trace_without_secrets(super().formatException(ei), ei[1])

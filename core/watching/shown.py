@@ -19,6 +19,7 @@ from core.models import (
     Agent,
     Audience,
     AuditEntry,
+    Course,
     Duel,
     Environment,
     Evaluation,
@@ -171,7 +172,7 @@ def _everything() -> _Around:
 
 
 def _of(environments: QuerySet[Environment]) -> _Around:
-    """Return the versions, empty without an environment, and whether anything of them is moving. Ten queries."""
+    """Return the versions, empty without an environment, and whether anything of them is moving. Eleven queries."""
     columns = [field.attname for field in Environment._meta.concrete_fields]
     found = list(environments.order_by("pk").values(*columns))
     if not found:
@@ -211,6 +212,7 @@ def _of(environments: QuerySet[Environment]) -> _Around:
     rest = {
         "names": FormerName.objects.filter(environment__in=keys).aggregate(newest=Max("pk")),
         "acts": AuditEntry.objects.aggregate(newest=Max("pk")),
+        "courses": list(Course.objects.order_by("pk").values_list("pk", "seen_by")),
     }
     is_moving = (
         bool(tournaments["running"])

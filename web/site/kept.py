@@ -63,6 +63,8 @@ API = re.compile(r"/api/(?:v1/(?:environments|agents|tournaments|ratings|duels|e
 """Lists and rows of the API, which are kept by the version of everything if KEPT has no version of them."""
 QUERY = re.compile(r"(?:(?:page|environment|state|agent)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
 """Queries of addresses whose answers are kept; others are too many to keep."""
+LONGEST_PATH = 200
+"""Characters of the longest path whose answer is kept; no page of ours has a longer one."""
 is_on = True
 """Off in most tests, which look at a page again within a second of a change."""
 ASKED_BY = ("HX-Request", "HX-Target")
@@ -72,7 +74,10 @@ GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
 """A pattern of the Accept-Encoding of readers who take gzip, and the number that zlib has for that format."""
 OWN_SECONDS = 60.0
 """How long a page is kept for its one reader."""
-OF_ONE_REQUEST = frozenset({"set-cookie", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
+OF_ONE_REQUEST = frozenset(
+    {"content-encoding", "content-length", "set-cookie"}
+    | {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
+)
 """Headers that are not kept."""
 
 
@@ -163,13 +168,15 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
         return NOT_KEPT
     if len(response.content) > LARGEST_BYTES:
         return NOT_KEPT
+    is_gzip = response.get("Content-Encoding") == "gzip"
+    plain = zlib.decompress(response.content, GZIP_FORMAT) if is_gzip else response.content
     # Weak, as it stands for the page both as it is and as gzip.
-    tag = f'W/"{sha256(response.content).hexdigest()[:32]}"'
+    tag = f'W/"{sha256(plain).hexdigest()[:32]}"'
     patch_vary_headers(response, (*ASKED_BY, "Accept-Encoding"))
     # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
-    return KeptAnswer(kept, gzip.compress(response.content, 6, mtime=0), tag)
+    return KeptAnswer(kept, response.content if is_gzip else gzip.compress(plain, 6, mtime=0), tag)
 
 
 def _match(request: HttpRequest) -> ResolverMatch | None:
@@ -180,6 +187,7 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         or not request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME}
         or "HTTP_AUTHORIZATION" in request.META
         or "HTTP_X_SEEN" in request.META
+        or len(request.path_info) > LONGEST_PATH
         or not QUERY.fullmatch(request.META.get("QUERY_STRING", ""))
     ):
         return None

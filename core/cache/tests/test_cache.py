@@ -375,11 +375,15 @@ def test_a_process_reads_an_answer_once_while_it_is_fresh(
 
 
 def test_copies_of_answers_take_a_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Near, "MOST_BYTES", 10)
+    monkeypatch.setattr(Near, "MOST_BYTES", 1000)
     near = Near()
-    for key, size in (("a", 4), ("b", 4), ("b", 6), ("c", 3), ("d", 11), ("e", 2)):
+    for key, size in (("a", 150), ("b", 150), ("b", 250), ("c", 150), ("d", 1001), ("e", 2)):
         near.put(key, bytes(size))
     assert [len(near.get(key) or b"") for key in "abcde"] == [0, 0, 0, 0, 2]
+    # Answers to hostile addresses are many, and nearly empty.
+    for number in range(100):
+        near.put(f"{number}", b"")
+    assert sum(near.get(f"{number}") is not None for number in range(100)) == 3
 
 
 @pytest.mark.redis

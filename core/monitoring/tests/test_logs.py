@@ -72,6 +72,20 @@ def test_whatever_is_logged_stays_one_line(formatter: logging.Formatter) -> None
     text.encode()
 
 
+class _Broken:
+    def __str__(self) -> str:
+        raise RuntimeError("The database is away.")
+
+
+def test_no_value_loses_a_json_line() -> None:
+    circle: list[object] = []
+    circle.append(circle)
+    for value in (circle, {(1, 2): 3}, _Broken()):
+        found = json.loads(JsonLines().format(record("It is full", queue="duel", number=3, about=value)))
+        assert (found["message"], found["queue"], found["number"]) == ("It is full", "duel", 3)
+        assert type(value).__name__ in found["about"]
+
+
 @pytest.mark.parametrize("formatter", [JsonLines(), Lines()])
 def test_a_trace_cannot_pass_for_records_of_its_own(formatter: logging.Formatter) -> None:
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -17,12 +18,14 @@ from core.jobs.states import OPEN
 from core.models import (
     Agent,
     Audience,
+    Course,
     Duel,
     Environment,
     EnvironmentKind,
     JobState,
     LedgerVoid,
     Rating,
+    SeenBy,
     Submission,
     Tournament,
     TournamentState,
@@ -32,7 +35,9 @@ from core.people.tokens import token_create
 from core.submissions import descriptions, naming
 from core.tests import factories
 from core.tests.factories import Cast
+from core.watching.shown import LIST_SECONDS, everything_shown
 from web.conftest import As
+from web.site.kept import _resolved
 from web.tests.arena import Stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_answers")]
@@ -48,6 +53,15 @@ def at() -> Iterator[Moment]:
 @pytest.fixture
 def played(stage: Stage) -> Agent:
     return Agent.objects.get(name="anna")
+
+
+def _end() -> None:
+    """Let nothing move any more, so that answers are kept for longest."""
+    Duel.objects.filter(state__in=OPEN).delete()
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
+    Environment.objects.update(kind=EnvironmentKind.RULES)
+    assert everything_shown().seconds == LIST_SECONDS
+    caches["answers"].clear()
 
 
 def _page(agent: Agent) -> str:
@@ -85,6 +99,18 @@ def test_a_kept_page_comes_as_gzip_to_readers_who_take_that(accepted: str, is_gz
     assert unchanged.status_code == 304
 
 
+@pytest.mark.parametrize("first", ["gzip", "identity"])
+def test_frames_that_their_view_compresses_are_kept_for_readers_of_both_kinds(first: str, stage: Stage) -> None:
+    address = f"/duels/{stage.duel.pk}/matches/1/frames.json"
+    answers = [Client().get(address, headers={"Accept-Encoding": way}) for way in (first, "gzip", "identity", "gzip")]
+    for answer in answers:
+        is_gzip = answer.get("Content-Encoding") == "gzip"
+        assert is_gzip == (answer.request["HTTP_ACCEPT_ENCODING"] == "gzip")
+        assert answer["ETag"] == answers[0]["ETag"]
+        assert answer["Content-Length"] == str(len(answer.content))
+        assert json.loads(gzip.decompress(answer.content) if is_gzip else answer.content)["frames"]
+
+
 def test_within_a_second_a_kept_page_costs_the_rows_of_the_agent_alone(played: Agent, at: Moment) -> None:
     Client().get(_page(played))
     with CaptureQueriesContext(connection) as queries:
@@ -103,6 +129,11 @@ def _rename(agent: Agent) -> None:
 
 def _rest(agent: Agent) -> None:
     Agent.objects.filter(pk=agent.pk).update(is_resting=True)
+
+
+def _delete(agent: Agent) -> None:
+    """Its versions were deleted one by one before."""
+    Agent.objects.filter(pk=agent.pk).update(deleted_at=timezone.now())
 
 
 def _bar(agent: Agent) -> None:
@@ -145,6 +176,7 @@ def _hide(agent: Agent) -> None:
     [
         (_rename, "agents duels"),
         (_rest, "agents"),
+        (_delete, "agents"),
         (_bar, "agents"),
         (_upload, "agents"),
         (_close, "environments"),
@@ -155,7 +187,7 @@ def _hide(agent: Agent) -> None:
 def test_the_lists_of_the_api_show_a_change_to_strangers_after_a_second(
     change: Callable[[Agent], None], named: str, played: Agent, at: Moment
 ) -> None:
-    Duel.objects.filter(state__in=OPEN).delete()
+    _end()
     names = ("agents", "duels", "environments", "evaluations", "ratings", "tournaments")
     addresses = [*(f"/api/v1/{name}/" for name in names), "/api/leaderboard/"]
     before = {address: Client().get(address).content for address in addresses}
@@ -168,10 +200,25 @@ def test_the_lists_of_the_api_show_a_change_to_strangers_after_a_second(
     assert changed >= {f"/api/v1/{name}/" for name in named.split()}
 
 
+def test_strangers_see_nothing_of_a_course_a_second_after_it_is_closed(stage: Stage, at: Moment) -> None:
+    course = Course.objects.create(slug="rl", name="RL", seen_by=SeenBy.EVERYONE)
+    Tournament.objects.filter(pk=stage.tournament.pk).update(course=course)
+    Environment.objects.filter(pk=stage.environment.pk).update(course=course)
+    _end()
+    board, api = f"/environments/{stage.environment.slug}/", f"/api/v1/duels/{stage.duel.pk}/"
+    addresses = (board, f"{board}agents/anna/", f"/duels/{stage.duel.pk}/matches/1/", api, f"{api}matches/1/")
+    for address in addresses:
+        assert "ETag" in Client().get(address).headers
+    listed = Client().get("/api/v1/agents/").json()["count"]
+    # By its row alone, as no writer has to remember what is kept.
+    Course.objects.filter(pk=course.pk).update(seen_by=SeenBy.MEMBERS)
+    at.shift(1)
+    assert {address: Client().get(address).status_code for address in addresses} == dict.fromkeys(addresses, 404)
+    assert Client().get("/api/v1/agents/").json()["count"] < listed
+
+
 def test_a_list_is_made_once_in_five_seconds_while_nothing_changes(played: Agent, at: Moment) -> None:
-    Duel.objects.filter(state__in=OPEN).delete()
-    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
-    Environment.objects.exclude(pk=played.environment_id).update(kind=EnvironmentKind.RULES)
+    _end()
     Client().get("/api/v1/agents/")
     for seconds, is_made in ((4, False), (2, True)):
         at.shift(seconds)
@@ -209,6 +256,16 @@ def test_neither_a_refusal_nor_a_page_with_any_query_is_kept(played: Agent) -> N
     for address in (f"{board}agents/not-there/", "/duels/99999999/", f"{board}?search=anna", f"{board}?page=1&x=2"):
         assert "ETag" not in Client().get(address).headers
     assert "ETag" in Client().get(f"{board}?page=1").headers
+
+
+def test_long_paths_fill_no_memory(played: Agent) -> None:
+    _resolved.cache_clear()
+    for number in range(5):
+        assert Client().get(f"/users/{number}{'x' * 200}/").status_code == 404
+        assert Client().get(f"/environments/{number}{'x' * 4000}/").status_code == 404
+    assert _resolved.cache_info().currsize == 0
+    Client().get(_page(played))
+    assert _resolved.cache_info().currsize == 1
 
 
 def test_each_host_and_each_part_has_an_answer_of_its_own(played: Agent, settings: object) -> None:
@@ -259,8 +316,8 @@ def test_an_upload_and_another_rating_leave_a_duel_as_it_is_kept(stage: Stage, a
     at.shift(30)
     with CaptureQueriesContext(connection) as queries:
         assert Client().get(page).content == first.content
-    # Two of the duel and ten of the environment.
-    assert len(queries) <= 12
+    # Two of the duel and eleven of the environment.
+    assert len(queries) <= 13
 
 
 def test_the_list_of_an_agents_duels_is_kept_until_it_has_another(stage: Stage, at: Moment) -> None:
