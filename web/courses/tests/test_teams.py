@@ -379,6 +379,10 @@ def test_what_is_for_a_person_is_for_the_team_and_the_other_way_round(
 
     assert entered() == set()
     cup.invited.set([cast.bob])
+    # Teams of other courses are as other people: their teachers choose who is in them.
+    assert entered() == {"of-bob"}
+    cup.course = course
+    cup.save()
     assert entered() == {"azure", "of-bob"}
     cup.invited.set([team.account])
     assert entered() == {"azure", "of-bob", "of-charlie"}
