@@ -6,6 +6,7 @@ import io
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -72,7 +73,8 @@ def test_a_migration_is_tried_again_until_the_reader_has_ended(
     older: Callable[[], bool], reader: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = io.StringIO()
-    monkeypatch.setattr("core.operations.migrating.time.sleep", lambda _: reader.close())
+    # Threads of other tests may sleep meanwhile.
+    monkeypatch.setattr("core.operations.migrating.time", SimpleNamespace(sleep=lambda _: reader.close()))
     migrate(said)
     assert older()
     assert "a long report" in said.getvalue()

@@ -375,6 +375,7 @@ def test_every_stored_file_of_a_finished_job_has_a_rule() -> None:
     }
     kept_for_ever = {
         "Build.sbom", "Package.archive", "PackageBuild.fresh", "EnvironmentTrial.archive", "EnvironmentTrial.report",
+        "Tournament.picture",
         *(f"Rollout.{name}" for name in ("record", "steps", "har", "export", "changes")),
     }  # fmt: skip
     with_their_days = {

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connections, transaction
+from django.db import Error, connections, transaction
 from django.utils import timezone
 
 from arena_kit.environment.outside.copies import EARLIER, copies_announce, copy_keep
@@ -116,8 +116,10 @@ class SiteChore:
     def _run(self) -> None:
         try:
             environments_fetch()
+        except (Error, OSError) as error:
+            # A request of the next minute tries again.
+            logger.warning("Environments could not be fetched: %s", error)
         except Exception:
-            # The database or the store may fail; a request of the next minute tries again.
             logger.exception("Environments could not be fetched.")
         finally:
             connections.close_all()

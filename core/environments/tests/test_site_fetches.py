@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from django.db import OperationalError
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.registry import get_spec
@@ -38,12 +41,13 @@ def test_a_request_begins_to_fetch_once_at_a_time_and_goes_on(
         assert site() is None
         monkeypatch.setattr(bringing, "PAUSE_SECONDS", -1.0)
         site = SiteChore()
-        for _ in range(2):
-            monkeypatch.setattr(bringing, "environments_fetch", lambda: 1 / 0)
+        for error, level in ((ZeroDivisionError(), logging.ERROR), (OperationalError("It is away."), logging.WARNING)):
+            monkeypatch.setattr(bringing, "environments_fetch", Mock(side_effect=error))
             thread = site()
             assert thread is not None
             thread.join()
-            assert "Environments could not be fetched." in caplog.text
+            (record,) = caplog.records
+            assert (record.levelno, "Environments could not be fetched" in record.message) == (level, True)
             caplog.clear()
 
 
