@@ -108,8 +108,8 @@ def test_a_block_gives_the_records_of_another_sandbox_and_players_have_no_way_to
         in_the_pod = played(found[part.id])
         assert record_sha256(in_the_pod.record) == record_sha256(alone.record)
         assert in_the_pod.record.distinct_matches == alone.record.distinct_matches
-        # Which match's object is made first depends on how fast the answers come.
-        assert [unmarked(log) for log in in_the_pod.player_logs] == [unmarked(log) for log in alone.player_logs]
+        # Which match's object is made first, and how many lines a log has by the end, depends on how fast answers come.
+        assert [{*unmarked(log)} for log in in_the_pod.player_logs] == [{*unmarked(log)} for log in alone.player_logs]
         assert "made" in alone.player_logs[0]
         assert found[part.id].lost == ()
     log = played(found["duel-4"]).player_logs[0]
