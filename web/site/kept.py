@@ -176,7 +176,7 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
     # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
-    return KeptAnswer(kept, response.content if is_gzip else gzip.compress(plain, 6, mtime=0), tag)
+    return KeptAnswer(kept, response.content if is_gzip else gzip.compress(plain, 1, mtime=0), tag)
 
 
 def _match(request: HttpRequest) -> ResolverMatch | None:
