@@ -16,7 +16,7 @@ from core.models import Tournament
 
 def picture_set(*, tournament: Tournament, picture: bytes, alt: str) -> None:
     """Show a picture on the pages of a tournament. picture: as `picture_cleaned` returns it, or empty to keep the one
-    that it has. alt: the picture in words. Raises Refused where there is none, and for editions of the arena itself."""
+    that it has. alt: the picture in words. Raises Refused without one, and for editions of the arena itself."""
     if tournament.is_automatic:
         raise Refused("Only tournaments of organisers have a picture.", field="picture")
     if picture:

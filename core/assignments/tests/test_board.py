@@ -138,7 +138,7 @@ def test_a_team_has_one_row_and_people_who_left_have_none(task: Assignment, tess
     assert [line for line in lines(task, tess) if line[0]] == ranked
     row = next(row for row in board(task, ann.user).rows if row.name == "blue")
     assert set(row.people) == {blue.account_id, ann.user_id, bob.user_id}
-    # After the deadline the row stays with the team of then, whoever moves; before it, it does not.
+    # After the deadline the row stays with the team of then when people move; before it, it does not.
     member_move(member=ann, team=None, now=DUE + DAY)
     assert [line for line in lines(task, tess) if line[0]] == ranked
     row = next(row for row in board(task, ann.user).rows if row.name == "blue")

@@ -77,7 +77,7 @@ def test_an_organiser_shows_another_picture_and_removes_it(
     question = olga.get(acts("picture", cup)).content.decode()
     assert 'enctype="multipart/form-data"' in question
     assert "(optional)" not in question
-    # Words and a picture are required, and a file that is none is refused at its field.
+    # Words and a picture are required, and any other file is refused at its field.
     wrong = [
         {},
         {"picture": file_of()},
