@@ -77,12 +77,9 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "web.site.middleware.Sessions",
-    "web.site.working.WorksAs",
-    "web.site.gate.CourseGate",
+    "web.site.middleware.BeforeViews",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "web.site.limits.RateLimits",
     "axes.middleware.AxesMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]

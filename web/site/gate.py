@@ -102,21 +102,13 @@ def _key(value: object) -> int | UUID | None:
         return None
 
 
-class CourseGate:
-    """Middleware that answers 404 for pages of a course to people who may not see it."""
-
-    def __init__(self, get_response: Any) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> Any:
-        return self.get_response(request)
-
-    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
-        match = request.resolver_match
-        if match is None or match.namespace == "api" or not match.kwargs:
-            return None
-        try:
-            gate(match, viewer_of(request))
-        except Http404 as missing:
-            return page_not_found(request, missing)
+def page_gate(request: HttpRequest) -> HttpResponse | None:
+    """Return the answer 404 for a page of a course that its visitor may not see; None for all others."""
+    match = request.resolver_match
+    if match is None or match.namespace == "api" or not match.kwargs:
         return None
+    try:
+        gate(match, viewer_of(request))
+    except Http404 as missing:
+        return page_not_found(request, missing)
+    return None

@@ -192,12 +192,13 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
     ):
         return None
     try:
-        request.get_host()
         match = _resolved(request.path_info, settings.ROOT_URLCONF)
+        if match.view_name not in KEPT and not API.match(request.path_info):
+            return None
+        request.get_host()
     except (Resolver404, DisallowedHost):
         return None
-    is_kept = match.view_name in KEPT or API.match(request.path_info)
-    return match if is_kept else None
+    return match
 
 
 @lru_cache(maxsize=4096)

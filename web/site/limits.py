@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -33,7 +32,6 @@ from web.site.throttling import (
 )
 from web.site.too_many import TooMany, too_many
 
-Next = Callable[[HttpRequest], HttpResponseBase]
 LOGIN_ADDRESS = (LoginThrottle, LoginDayThrottle)
 LOGIN = (*LOGIN_ADDRESS, LoginAccountThrottle)
 LIMITED: dict[str, Sequence[type[Throttle]]] = {
@@ -119,32 +117,25 @@ The API's views name their own limits.
 """
 
 
-class RateLimits:
-    """Middleware that counts requests for the pages of LIMITED, and tells programs how much of a limit is left."""
+def limits_count(request: HttpRequest) -> HttpResponse | None:
+    """Count a request towards the limits of its page, see LIMITED; return the refusal if there were too many."""
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    for kind in LIMITED.get(name, ()):
+        throttle = kind()
+        if not throttle.allow(request):
+            seconds = throttle.seconds_left()
+            refusal = TooMany(throttle.refusal(), code="too_many_requests", retry_after_seconds=seconds)
+            return too_many(request, refusal)
+    return None
 
-    def __init__(self, get_response: Next) -> None:
-        self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        allowance = Throttle.allowance_of(request)
-        if allowance is not None:
-            response.headers.setdefault("X-RateLimit-Limit", str(allowance.limit))
-            response.headers.setdefault("X-RateLimit-Remaining", str(allowance.remaining))
-            response.headers.setdefault("X-RateLimit-Reset", str(allowance.resets_at))
-        return response
-
-    def process_view(
-        self, request: HttpRequest, view: object, arguments: list[Any], named: dict[str, Any]
-    ) -> HttpResponse | None:
-        name = request.resolver_match.view_name if request.resolver_match else ""
-        for kind in LIMITED.get(name, ()):
-            throttle = kind()
-            if not throttle.allow(request):
-                seconds = throttle.seconds_left()
-                refusal = TooMany(throttle.refusal(), code="too_many_requests", retry_after_seconds=seconds)
-                return too_many(request, refusal)
-        return None
+def limits_state(request: HttpRequest, response: HttpResponseBase) -> None:
+    """Say in the headers of an answer how much is left of the tightest limit that its request counted towards."""
+    allowance = Throttle.allowance_of(request)
+    if allowance is not None:
+        response.headers.setdefault("X-RateLimit-Limit", str(allowance.limit))
+        response.headers.setdefault("X-RateLimit-Remaining", str(allowance.remaining))
+        response.headers.setdefault("X-RateLimit-Reset", str(allowance.resets_at))
 
 
 def answer_refused(refusal: Refused | None, page: Callable[[int], HttpResponse]) -> HttpResponse:

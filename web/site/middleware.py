@@ -23,8 +23,11 @@ from core.people.hashers import TooManyHashes
 from core.people.second_factor_selectors import has_second_factor, second_factor_missing
 from core.people.sessions import is_logged_out, session_use
 from core.sealing import NotOpened
+from web.site.gate import page_gate
+from web.site.limits import limits_count, limits_state
 from web.site.requests import comes_with_session, loaded_user
 from web.site.too_many import TooMany, too_many
+from web.site.working import work_as_chosen
 
 logger = logging.getLogger(__name__)
 Next = Callable[[HttpRequest], HttpResponseBase]
@@ -109,9 +112,11 @@ class SitePages:
         return page_not_found(request, exception) if isinstance(exception, Http404) else None
 
 
-class Sessions:
-    """Middleware that notes the use of sessions, ends those that organisers have left open, and lets sessions that lack
-    their account's second factor reach only the pages to show it or set it up."""
+class BeforeViews:
+    """Middleware that checks a request before its view: session, team, course and limits, in this order.
+
+    These are functions and not middleware of their own, whose layers each request would have to pass.
+    """
 
     ALWAYS = frozenset({"account_login", "account_logout", "admin:logout"})
     TO_SHOW = frozenset({"mfa_reauthenticate", "mfa_reauthenticate_webauthn"})
@@ -122,9 +127,21 @@ class Sessions:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
+        response = self.get_response(request)
+        limits_state(request, response)
+        return response
 
-    def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
+    def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: Any) -> HttpResponse | None:
+        if (refused := self._session(request)) is not None:
+            return refused
+        work_as_chosen(request, view)
+        return page_gate(request) or limits_count(request)
+
+    def _session(self, request: HttpRequest) -> HttpResponse | None:
+        """Note the use of a session, and end those that organisers have left open.
+
+        One that lacks its account's second factor reaches only the pages to show it or set it up.
+        """
         if not comes_with_session(request) or not isinstance(request.user, User):
             return None
         # A page that renews a part of itself is not in use.

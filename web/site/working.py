@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 
 from core.courses.teams import worked_as
 from core.models import Team, User
@@ -22,29 +21,21 @@ PERSONAL = ("web.people.", "web.notices.", "web.courses.", "web.organise.", "web
 """The modules of views that are about the person."""
 
 
-class WorksAs:
-    """Middleware that lets a person work as a team of theirs: `request.user` is then the team's account.
+def work_as_chosen(request: HttpRequest, view: Callable[..., Any]) -> None:
+    """Let a person who works as a team of theirs do so in this request: `request.user` is then the team's account.
 
     `request.person` is the person, and `request.team` the team. Who has left it works as themselves again.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
-
-    def process_view(self, request: HttpRequest, view: Callable[..., Any], *_: object) -> None:
-        if not comes_with_session(request) or not isinstance(request.user, User) or TEAM not in request.session:
-            return
-        team = worked_as(request.user, request.session[TEAM])
-        if team is None:
-            del request.session[TEAM]
-            return
-        vars(request).update(team=team, person=request.user)
-        if not view.__module__.startswith(PERSONAL):
-            roles_lend(request.user, team.account)
-            request.user = team.account
+    if not comes_with_session(request) or not isinstance(request.user, User) or TEAM not in request.session:
+        return
+    team = worked_as(request.user, request.session[TEAM])
+    if team is None:
+        del request.session[TEAM]
+        return
+    vars(request).update(team=team, person=request.user)
+    if not view.__module__.startswith(PERSONAL):
+        roles_lend(request.user, team.account)
+        request.user = team.account
 
 
 def team_of(request: HttpRequest) -> Team | None:
