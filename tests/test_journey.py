@@ -114,8 +114,8 @@ def test_a_newcomer_signs_up_uploads_watches_and_is_ranked(
         expect(leaderboard).to_contain_text("rival")
 
         leaderboard.get_by_role("link", name="my-first-agent").click()
-        page.get_by_role("link", name="Matches").first.click()
-        page.locator("main a[href*='/matches/']").first.click()
+        page.locator("#last").get_by_role("link", name="against rival").first.click()
+        page.locator("#matches a[href*='/matches/']").first.click()
         watch_match(page)
         # What the forked workers of all queues have counted can be read at one port.
         answer = requests.get(
