@@ -22,6 +22,7 @@ from web.tests.hostile import LONG, MARKDOWN, SHORT, infested
 from web.tests.organised import one_of_each
 from web.tests.tabs import session, used
 from web.tests.test_access import lines
+from web.tests.test_attachments import SHOWN
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 WATCH = """
@@ -193,13 +194,13 @@ def test_a_second_factor_is_set_up_under_the_policy(transactional_db: None, tab:
 
 
 def _is_for_programs(address: str) -> bool:
-    """The API, whose one page is looked at in `test_schema_browser.py`; what monitors ask; files."""
+    """The API, whose one page is looked at in `test_schema_browser.py`; what monitors ask; files; pictures, which a
+    browser shows in a page of its own making."""
     return (
-        address.startswith(
+        address in SHOWN
+        or address.startswith(
             ("/api", "/health", "/kit/", "/submissions/", "/leaderboard/", "/metrics", "/robots.txt", "/sitemap")
         )
-        or address.partition("?")[0].endswith(
-            (".zip", ".gz", ".json", ".ipynb", ".csv", "/video", "/replay.html", ".png", ".svg", "{wheel}")
-        )
+        or address.partition("?")[0].endswith((".zip", ".gz", ".json", ".ipynb", ".csv", "/replay.html", "{wheel}"))
         or "/logs/" in address
     )
