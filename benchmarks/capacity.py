@@ -156,7 +156,7 @@ def site_options(options: argparse.Namespace) -> argparse.Namespace:
 def stream_options(options: argparse.Namespace) -> argparse.Namespace:
     """Return the options of `benchmarks.streams` for the same kind of run."""
     quick, whole = {"most": 200, "seconds": 5.0}, {"most": streams.MOST, "seconds": 10.0}
-    return argparse.Namespace(**(quick if options.quick else whole), processes=2)
+    return argparse.Namespace(**(quick if options.quick else whole), processes=2, front=False)
 
 
 def layer(name: str, figure: float, shares: Mapping[str, float]) -> Report:

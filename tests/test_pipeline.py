@@ -114,7 +114,8 @@ def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_
     validation = Validation.objects.get()
     assert (validation.state, validation.error_code) == (JobState.FAILED, "player_failed_to_start")
     assert validation.error.startswith("Match 1: The player could not be started.")
-    assert validation.error.endswith("No module named 'a_model_that_was_forgotten'")
+    assert "ModuleNotFoundError: No module named 'a_model_that_was_forgotten'. If" in validation.error
+    assert validation.error.endswith("is a package, add it to requirements.txt.")
 
 
 @pytest.mark.nightly

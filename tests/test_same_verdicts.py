@@ -15,7 +15,10 @@ from django.test import Client
 from django.utils import timezone
 
 from arena_kit.cli.main import main
+from arena_kit.image.errors import BuildFailed
+from arena_kit.image.recipe import unpack
 from arena_kit.tests.upload.test_archive import PLAYER, zip_of
+from core.models import Submission
 from core.people.tokens import token_create
 from core.tests import factories
 from example_players.acceptance import ARCHIVES as BROKEN
@@ -80,8 +83,8 @@ def same_signals() -> Iterator[None]:
     signal.signal(signal.SIGTERM, handler)
 
 
-def judged_by_site(site: Client, content: bytes, number: int) -> tuple[str, str]:
-    """Return code and sentence of the refusal, empty if the archive is taken."""
+def judged_by_site(site: Client, content: bytes, number: int, folder: Path) -> tuple[str, str]:
+    """Return code and sentence of the refusal, by the upload or the first step of the build; empty without one."""
     cache.clear()
     form = {
         "environment": ENVIRONMENT,
@@ -91,7 +94,14 @@ def judged_by_site(site: Client, content: bytes, number: int) -> tuple[str, str]
     response = site.post("/api/v1/agents/", form)
     answer: dict[str, Any] = response.json()
     assert response.status_code in (201, 400), answer
-    return ("", "") if response.status_code == 201 else (answer["code"], " ".join(answer["archive"]))
+    if response.status_code == 400:
+        return answer["code"], " ".join(answer["archive"])
+    try:
+        with Submission.objects.get(agent__name=f"agent-{number}").archive.open("rb") as file:
+            unpack(file, folder / str(number), (), log=lambda _: None)
+    except BuildFailed as failure:
+        return failure.code, str(failure)
+    return "", ""
 
 
 def judged_here(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
@@ -108,7 +118,7 @@ def compare(site: Client, names: list[str], folder: Path, capsys: pytest.Capture
         path = folder / "archive.zip"
         content = ALL[name]()
         path.write_bytes(content)
-        there, here = judged_by_site(site, content, number), judged_here(path, capsys)
+        there, here = judged_by_site(site, content, number, folder), judged_here(path, capsys)
         verdicts.add(here[0])
         if there != here:
             different[name] = (there, here)

@@ -214,4 +214,7 @@ def test_hostile_words_of_an_agent_are_kept_without_controls(place: Stage) -> No
     steps = steps_in(folder)
     assert (played.facts.steps, len(steps)) == (3 + 4, FREE_NOTES + 3 + 4)
     assert [step["action"] for step in steps if not step["action"]] == [{}, {}]
-    assert "u001b" not in json.dumps(steps)
+    # What was sent is kept beside the action as JSON, where a control is a word of six characters.
+    assert [step["sent"] for step in steps if "u001b" in step["sent"]] == [r'{"action": "note", "text": "\u001b[2J"}']
+    assert "x1b" not in repr(steps)
+    assert "u001b" not in json.dumps([{**step, "sent": ""} for step in steps])

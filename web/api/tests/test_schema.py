@@ -32,10 +32,10 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from core.models import Course, Member, Role
+from core.models import Assignment, Course, Member, Role
 from core.operations.health import HEALTHY
 from core.people.tokens import token_create
-from core.tests import applications
+from core.tests import applications, factories
 from web.api.compatible import views
 from web.api.reference import COMPATIBLE, groups
 from web.api.schema import METHODS, schema_text
@@ -135,6 +135,13 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", RATES)
     taught = Course.objects.create(slug="robots", name="Robots")
     Member.objects.create(course=taught, user=arena.cast.alice, role=Role.TEACHER)
+    Assignment.objects.create(
+        course=taught,
+        environment=arena.stage.environment,
+        name="Week 1",
+        opens_at=factories.NOON,
+        due_at=timezone.now(),
+    )
     # The test sends bad requests on purpose.
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
     # No worker runs here, so /health rightly answers 503.
@@ -202,6 +209,7 @@ def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
         "slug": "cart-pole",
         "env_id": "CartPole-v1",
         "course": Course.objects.get().slug,
+        "assignment_id": Assignment.objects.get().pk,
     }
     rollout = applications.everything(arena.cast.alice)
     values |= {"key": rollout.task.key, "name": "har"}

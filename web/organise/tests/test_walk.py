@@ -148,7 +148,7 @@ def test_no_act_is_done_that_cannot_be_written_down(
         with pytest.raises(DatabaseError, match="disk is full"):
             organiser.post(
                 reverse("web:organise_actions", args=[name, act]),
-                {"row": rows[name].pk, "number": "1", "reason": REASON},
+                {"row": rows[name].pk, "number": "1", "reason": REASON, "alt": "A cup.", "picture": file_of()},
             )
         assert list(model._default_manager.order_by("pk").values()) == before, (name, act)
 
