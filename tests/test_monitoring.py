@@ -87,10 +87,13 @@ def gunicorn(port: int, workers: int) -> list[str]:
 
 
 @pytest.mark.nightly
+@pytest.mark.django_db(transaction=True)
 def test_two_processes_of_the_site_count_as_one_also_after_one_was_killed(
     variables: dict[str, str], tmp_path: Path
 ) -> None:
     port, log = free_port(), tmp_path / "log"
+    # A site does not start on a database without tables.
+    variables["DATABASE_URL"] = database_url()
     with log.open("wb") as output, running(variables, *gunicorn(port, 2), output=output) as site:
         wait_until(lambda: answers(port), "the site")
         wait_until(lambda: len(children(site.pid)) == 2, "two processes")
