@@ -141,5 +141,5 @@ def test_all_archives_get_the_same_verdict(site: Client, tmp_path: Path, capsys:
 def test_a_folder_is_judged_as_its_zip(site: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "player.py").write_text("class Player\n")
     assert judged_here(tmp_path, capsys) == judged_by_site(
-        site, zip_of(("player.py", b"class Player\n"), player=False).getvalue(), 1
+        site, zip_of(("player.py", b"class Player\n"), player=False).getvalue(), 1, tmp_path / "unpacked"
     )

@@ -79,6 +79,8 @@ class Marks(Acting):
     """The marks of a course."""
 
     tag = "courses"
+    # The description has pages where the view names them.
+    pagination_class = Pages
 
     @extend_schema(responses=LineAnswer(many=True))
     def get(self, request: Request, course: str) -> Response:
@@ -87,7 +89,7 @@ class Marks(Acting):
         sees_all, now = may(account, MARKS, row.pk), timezone.now()
         if not sees_all and row.pk not in roles_of(account):
             raise Http404("There is no such course.")
-        pages = Pages()
+        pages = self.pagination_class()
         people = students_of(row) if sees_all else membership(row, account).order_by("pk")
         lines = course_marks(row, people=pages.paginate_queryset(people, request, view=self))
         sees_names = may(account, SOURCES, row.pk)
@@ -102,6 +104,7 @@ class ClassBoards(Acting):
     """The board that the class of an assignment sees."""
 
     tag = "courses"
+    pagination_class = Pages
 
     @extend_schema(responses=ClassBoardAnswer(many=True))
     def get(self, request: Request, course: str, assignment_id: int) -> Response:
@@ -110,6 +113,6 @@ class ClassBoards(Acting):
         board = class_board(one(rows, course__slug=course, pk=assignment_id), account, now=timezone.now())
         if board is None:
             raise Http404("There is no such board.")
-        pages = Pages()
+        pages = self.pagination_class()
         shown = pages.paginate_queryset(board.rows, request, view=self)
         return pages.get_paginated_response(ClassBoardAnswer(shown, many=True, context={"account": account}).data)
