@@ -65,13 +65,14 @@ class Site(BaseHTTPRequestHandler):
     def _count(self) -> None:
         """Answer with the number of requests so far; nginx may keep it for a minute, unless the address says not to."""
         Site.count += 1
+        is_gone = self.path == "/kept/gone/" and Site.count > 1
         answer = str(Site.count).encode()
-        self.send_response(200)
+        self.send_response(404 if is_gone else 200)
         self.send_header("Content-Length", str(len(answer)))
         self.send_header("Cache-Control", "no-cache")
         self.send_header("Vary", "Cookie, HX-Target")
         if self.path != "/kept/not/":
-            self.send_header("X-Accel-Expires", "60")
+            self.send_header("X-Accel-Expires", "1" if self.path == "/kept/gone/" else "60")
         self.end_headers()
         self.wfile.write(answer)
 
@@ -184,6 +185,17 @@ def test_strangers_share_a_page_for_as_long_as_the_site_says(folder: Path) -> No
         assert len({first, *own}) == 7
         assert ask("GET", "/kept/") == first
         assert ask("GET", "/kept/not/") != ask("GET", "/kept/not/")
+
+
+def test_a_page_that_is_gone_is_not_sent_once_the_site_has_said_so(folder: Path) -> None:
+    with nginx(folder) as ask:
+        Site.count, deadline = 0, time.monotonic() + DEADLINE_SECONDS
+        assert ask("GET", "/kept/gone/") == (200, "1")
+        while (found := ask("GET", "/kept/gone/")) == (200, "1") and Site.count == 1:
+            assert time.monotonic() < deadline
+        assert found == (404, "2")
+        # Kept as the page was, so that it is not sent to some while others renew it.
+        assert [ask("GET", "/kept/gone/")[0] for _ in range(3)] == [404] * 3
 
 
 def test_a_class_behind_one_address_gets_its_streams_and_an_account_gets_twenty(folder: Path) -> None:

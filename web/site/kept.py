@@ -74,10 +74,8 @@ GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
 """A pattern of the Accept-Encoding of readers who take gzip, and the number that zlib has for that format."""
 OWN_SECONDS = 60.0
 """How long a page is kept for its one reader."""
-OF_ONE_REQUEST = frozenset(
-    {"content-encoding", "content-length", "set-cookie"}
-    | {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"}
-)
+RATE_LIMITS = frozenset({"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
+OF_ONE_REQUEST = RATE_LIMITS | {"content-encoding", "content-length", "set-cookie"}
 """Headers that are not kept."""
 
 
@@ -105,8 +103,10 @@ class KeptAnswers:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         match = _match(request)
         shown = None if match is None else _shown(request, match)
-        if match is None or shown is None:
+        if match is None:
             return self.get_response(request)
+        if shown is None:
+            return _instead(self.get_response(request))
         own: list[HttpResponseBase] = []
 
         def make() -> KeptAnswer:
@@ -116,7 +116,7 @@ class KeptAnswers:
         version = f"{shown.version} {_release()}"
         answer = cached(_key(request), KeptAnswer, make, version=version, seconds=shown.seconds)
         if not answer.tag:
-            return own[0] if own else self.get_response(request)
+            return _instead(own[0] if own else self.get_response(request))
         request.resolver_match = match
         response = HttpResponse(headers=answer.headers)
         found = get_conditional_response(request, etag=answer.tag, response=response)
@@ -177,6 +177,16 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
     headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
     return KeptAnswer(kept, response.content if is_gzip else gzip.compress(plain, 1, mtime=0), tag)
+
+
+def _instead(response: HttpResponseBase) -> HttpResponseBase:
+    """Let nginx keep an answer that is not kept here, such as a 404 in place of a page that it would go on to send."""
+    if response.status_code < 500 and response.status_code != 429 and not response.cookies:
+        for name in RATE_LIMITS:
+            response.headers.pop(name, None)
+        patch_vary_headers(response, (*ASKED_BY, "Accept-Encoding"))
+        response.headers.setdefault("X-Accel-Expires", "1")
+    return response
 
 
 def _match(request: HttpRequest) -> ResolverMatch | None:

@@ -337,3 +337,26 @@ def test_an_unchanged_page_may_be_kept_by_nginx_as_long_as_a_new_one(played: Age
     first = Client().get(_page(played))
     again = Client().get(_page(played), headers={"If-None-Match": first["ETag"]})
     assert (again.status_code, again["X-Accel-Expires"]) == (304, first["X-Accel-Expires"])
+
+
+@pytest.mark.parametrize(
+    "path", ["/environments/{slug}/", "/environments/{slug}/agents/anna/", "/api/v1/agents/{key}/"]
+)
+def test_what_strangers_may_no_longer_see_takes_the_place_of_the_page_in_nginx(played: Agent, path: str) -> None:
+    address = path.format(slug=played.environment.slug, key=played.pk)
+    before = Client().get(address)
+    assert before.status_code == 200
+    Environment.objects.update(course=Course.objects.create(slug="closed", seen_by=SeenBy.MEMBERS))
+    caches["answers"].clear()
+    gone = Client().get(address)
+    assert gone.status_code == 404
+    assert gone["X-Accel-Expires"] == before["X-Accel-Expires"] == "1"
+    assert {*gone["Vary"].split(", ")} >= {"HX-Request", "HX-Target", "Accept-Encoding"}
+    assert not any(name.startswith("X-RateLimit") for name in gone.headers)
+
+
+def test_nginx_keeps_no_mistake_of_the_site_in_place_of_a_page(played: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.submissions.agent_page.agent_parts", lambda *_: 1 / 0)
+    wrong = Client(raise_request_exception=False).get(_page(played))
+    assert wrong.status_code == 500
+    assert "X-Accel-Expires" not in wrong
