@@ -56,6 +56,7 @@ from core.models.token import ApiToken, TokenScope
 from core.models.tournament import (
     CHOSEN,
     LADDER,
+    WINDOW,
     Audience,
     Eligibility,
     Participant,
@@ -76,6 +77,7 @@ from core.models.worker_host import HostState, WorkerHost
 __all__ = [
     "CHOSEN",
     "LADDER",
+    "WINDOW",
     "Acceptance",
     "AccountEvent",
     "Agent",

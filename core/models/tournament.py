@@ -16,6 +16,9 @@ from core.models.season import Season
 from core.models.user import User
 from core.models.zoned import Zoned
 
+WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
+"""The times of a planned tournament, each of which changes what may be done."""
+
 
 class TournamentState(models.TextChoices):
     PLANNED = "PLANNED", "planned"

@@ -107,7 +107,8 @@ def delete_obstacle(agent: Agent) -> str:
     """Return why an agent cannot be deleted; empty if it can."""
     if agent.deleted_at is not None:
         return "It is deleted already."
-    own, done = Submission.objects.filter(agent=agent).values("pk"), JobState.SUCCEEDED
+    # Keys and no subquery: PostgreSQL would read the whole ledger for an agent that has no rated match.
+    own, done = list(Submission.objects.filter(agent=agent).values_list("pk", flat=True)), JobState.SUCCEEDED
     found = Agent.every.filter(pk=agent.pk).values(
         rated=Exists(LedgerEntry.objects.filter(submission__in=own)),
         scored=Exists(Evaluation.objects.filter(agent=agent, state=done))

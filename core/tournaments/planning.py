@@ -15,6 +15,7 @@ from core.courses.repeats import next_name, weeks_later
 from core.errors import Refused
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import (
+    WINDOW,
     Agent,
     Audience,
     Eligibility,
@@ -35,7 +36,6 @@ from core.tournaments.registration_selectors import field_list
 from core.tournaments.seeding import seeds_set
 from core.tournaments.selectors import next_edition
 
-WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PLANNED_FIELDS = (
     "name",
     "about",

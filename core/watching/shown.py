@@ -12,10 +12,12 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.utils import timezone
 
 from core.cache.answers import cached
 from core.jobs.states import OPEN
 from core.models import (
+    WINDOW,
     Agent,
     Audience,
     AuditEntry,
@@ -179,15 +181,17 @@ def _of(environments: QuerySet[Environment]) -> _Around:
         return _Around("", "", False)
     keys = [row["id"] for row in found]
     fits = list(Environment.objects.filter(pk__in=keys).order_by("pk").values(*FIT))
-    running = Q(state=TournamentState.RUNNING)
+    running, planned = Q(state=TournamentState.RUNNING), Q(state=TournamentState.PLANNED)
     tournaments = Tournament.objects.filter(environment__in=keys).aggregate(
         count=Count("pk"),
         running=Count("pk", filter=running),
-        planned=Count("pk", filter=Q(state=TournamentState.PLANNED)),
+        planned=Count("pk", filter=planned),
         newest=Max("pk"),
         public=Count("pk", filter=Q(results=Audience.PUBLIC)),
         made=Sum("table_version"),
         ended=Max("ended_at"),
+        # What one may do changes at these times.
+        **{name: Count("pk", filter=planned & Q(**{f"{name}__lte": timezone.now()})) for name in WINDOW},
     )
     agents = Agent.objects.filter(environment__in=keys).aggregate(
         count=Count("pk"),

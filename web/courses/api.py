@@ -85,7 +85,8 @@ class Marks(Acting):
     @extend_schema(responses=LineAnswer(many=True))
     def get(self, request: Request, course: str) -> Response:
         """Return the marks of all students to the staff of the course, to a student their own, a page at a time."""
-        account, row = self.account(request), one(Course.objects.all(), slug=course)
+        # The row first: a stranger learns the same of a course that does not exist as of one that they may not see.
+        row, account = one(Course.objects.all(), slug=course), self.account(request)
         sees_all, now = may(account, MARKS, row.pk), timezone.now()
         if not sees_all and row.pk not in roles_of(account):
             raise Http404("There is no such course.")
@@ -109,8 +110,9 @@ class ClassBoards(Acting):
     @extend_schema(responses=ClassBoardAnswer(many=True))
     def get(self, request: Request, course: str, assignment_id: int) -> Response:
         """Return the board of an assignment to the members of its course, a page at a time, the best first."""
-        account, rows = self.account(request), Assignment.objects.select_related("course", "environment")
-        board = class_board(one(rows, course__slug=course, pk=assignment_id), account, now=timezone.now())
+        rows = Assignment.objects.select_related("course", "environment")
+        row, account = one(rows, course__slug=course, pk=assignment_id), self.account(request)
+        board = class_board(row, account, now=timezone.now())
         if board is None:
             raise Http404("There is no such board.")
         pages = self.pagination_class()

@@ -11,18 +11,17 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import F, Q
 
-from core.models import Agent, Audience, Course, Season, Tournament
+from core.models import WINDOW, Agent, Audience, Course, Season, Tournament
 from core.people.selectors import people_named
 from web.organise.format_forms import BOXES
 from web.organise.forms import Part, PartedForm, TimeInput, ZonedForm
 from web.organise.plan_forms import NamesField, PlanForm, played_environments
 
-TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PARTS: tuple[Part, ...] = (
     ("What", ("environment", "course", "name", "season", "about")),
     ("How it is played", ("format", *BOXES, "seed", "has_openings", "is_rated")),
     ("Seeds", ("seeded_by", "seeds")),
-    ("When", (*TIMES, "time_zone")),
+    ("When", (*WINDOW, "time_zone")),
     ("Who takes part", ("eligibility", "teams", "invited", "max_participants", "baselines")),
     ("Who sees results", ("results",)),
 )
@@ -113,7 +112,7 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
     class Meta:
         model = Tournament
         fields = ("environment", "course", "name", "season", "about", "format", "seed", "has_openings", "is_rated",
-                  "seeded_by", *TIMES, "time_zone", "eligibility", "teams", "max_participants", "results")  # fmt: skip
+                  "seeded_by", *WINDOW, "time_zone", "eligibility", "teams", "max_participants", "results")  # fmt: skip
         labels = LABELS
         help_texts = {
             "course": "Only its members take part. Only people who see the course see the tournament, but its rated "
@@ -125,7 +124,7 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
             "starts_at": "Empty: it begins when you press “Begin now”.",
             "max_participants": "Empty: no limit.",
         }
-        widgets = {name: TimeInput() for name in TIMES}
+        widgets = {name: TimeInput() for name in WINDOW}
 
     def __init__(self, *args: Any, of: Course | None = None, **kwargs: Any) -> None:
         """of: the course to which the tournament belongs and whose roles plan it; None for the site's organisers."""

@@ -49,16 +49,16 @@ def agent_page(
         seen = request.headers.get("X-Seen") if request.headers.get("HX-Target") in FRAGMENTS else None
         if state is not None and seen == state[-1].stamp:
             return HttpResponse(status=204)
+        team = team_parts(row.owner, sender_of(request))
 
         def make() -> HttpResponse:
             place, last, progress = state or _state(row, viewer)
-            context = agent_parts(row, viewer, request.GET, place, last) | team_parts(row.owner, sender_of(request))
-            context |= {"progress": progress, "form": form}
+            context = agent_parts(row, viewer, request.GET, place, last) | team | {"progress": progress, "form": form}
             if context["takes_versions"]:
                 context["quotas"] = upload_quotas(row.owner, row.environment, form)
             return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
 
-        return for_one_reader(request, lambda: [*_facts(row, viewer, state), unread_shown(request)], make)
+        return for_one_reader(request, lambda: [*_facts(row, viewer, state), str(team), unread_shown(request)], make)
 
 
 def _is_as_strangers_see_it(request: HttpRequest, row: Agent, viewer: Viewer) -> bool:

@@ -24,7 +24,7 @@ DUELS_OF_MEETING = 100
 """More duels than a meeting can have, with all extensions and those that ended void."""
 MOST_PARTICIPANTS = 500
 """The largest tournament: a Swiss round of that size takes seconds to pair."""
-BASELINE_RULE = "Baselines play everyone and take no rank: a meeting with one counts in the row of the baseline alone."
+BASELINE_RULE = "Baselines play everyone but take no rank: a meeting with one counts in the row of the baseline alone."
 MOST_MEETINGS = 5_000
 """The most meetings of a tournament, e.g. of a round robin of 100: all of them are planned again after every result."""
 

@@ -172,3 +172,8 @@ def test_a_long_board_comes_in_pages_and_no_class_costs_more_queries(task: Assig
     answer = client.get(api(task) + "?page=2").json()
     assert (answer["count"], len(answer["results"]), answer["next"]) == (61, 11, None)
     assert "/users/s50/" in client.get(address(task) + "?page=9").text
+
+
+@pytest.mark.parametrize("path", ["marks/", "assignments/1/board/"])
+def test_a_stranger_learns_the_same_of_a_course_that_does_not_exist(visit: As, path: str) -> None:
+    assert visit(None).get(f"/api/v1/courses/no-such-course/{path}").status_code == 404

@@ -276,7 +276,7 @@ PICTURE = OrganiserAction(
     question=OrganiserQuestion(
         title="Show a picture",
         consequence="It stands on the page of the tournament and on that for the big screen, and where other sites "
-        "show a link to it. Everything else in the file, such as the place where it was taken, is left out.",
+        "show a link to it. Only what can be seen is kept: not, for example, the place where it was taken.",
         button="Save the picture",
         fields=_picture_fields,
     ),

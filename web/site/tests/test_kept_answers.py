@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 import time_machine
@@ -215,6 +216,21 @@ def test_strangers_see_nothing_of_a_course_a_second_after_it_is_closed(stage: St
     at.shift(1)
     assert {address: Client().get(address).status_code for address in addresses} == dict.fromkeys(addresses, 404)
     assert Client().get("/api/v1/agents/").json()["count"] < listed
+
+
+def test_a_planned_tournament_is_shown_anew_when_its_registration_opens_and_closes(stage: Stage, at: Moment) -> None:
+    _end()
+    opens, closes = (timezone.now() + timedelta(seconds=seconds) for seconds in (60, 120))
+    late = closes + timedelta(days=1)
+    planned = factories.planned(stage.environment, starts_at=late, freezes_at=closes)
+    Tournament.objects.filter(pk=planned.pk).update(registration_opens_at=opens, registration_closes_at=closes)
+    caches["answers"].clear()
+    address = f"/environments/{stage.environment.slug}/editions/{planned.edition}/"
+    tags = [Client().get(address).headers["ETag"]]
+    for _ in range(2):
+        at.shift(61)
+        tags.append(Client().get(address).headers["ETag"])
+    assert len({*tags}) == 3
 
 
 def test_a_list_is_made_once_in_five_seconds_while_nothing_changes(played: Agent, at: Moment) -> None:

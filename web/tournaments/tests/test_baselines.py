@@ -40,7 +40,7 @@ def test_an_organiser_adds_them_to_a_plan_and_takes_them_out_again(
     address = reverse("web:organise_replan", args=[cup.pk])
     assertContains(olga.get(address), "alphabeta\nminimax</textarea>")
     page = reverse("web:edition", args=[environment.slug, cup.edition])
-    assertContains(visit(None).get(page), "Baselines play everyone and take no rank")
+    assertContains(visit(None).get(page), "Baselines play everyone but take no rank")
 
     for kept, changed in (("alphabeta\r\nminimax", False), ("", True)):
         assert olga.post(address, sent | {"baselines": kept}).status_code == 302
