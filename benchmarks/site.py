@@ -258,17 +258,14 @@ def _measure(
     """Return the first visits of every address, and the rounds."""
 
     def let_in(choose: Choose, seconds: float, port: int = port) -> Crowd:
-        return crowd(
-            port, choose, connections=options.connections, processes=options.processes, seconds=seconds,
-            most=MOST_VISITS,
-        )  # fmt: skip
+        return crowd(port, choose, connections=options.connections, processes=options.processes,
+                     seconds=seconds, most=MOST_VISITS)  # fmt: skip
 
     visits, short = mixed(plan, uploaders=options.uploaders), options.seconds / 4
     say("every address once")
-    opened = let_in(each_once(plan, connections=options.connections), LONGEST_SECONDS)
-    if fronted:
-        # The site keeps pages by host, and nginx is another one here.
-        let_in(each_once(plan, connections=options.connections), LONGEST_SECONDS, fronted)
+    opened = let_in(once := each_once(plan, connections=options.connections), LONGEST_SECONDS)
+    if fronted:  # The site keeps pages by host, and nginx is another one here.
+        let_in(once, LONGEST_SECONDS, fronted)
     taken = []
     for number in range(1, options.rounds + 1):
         say(f"round {number} of {options.rounds}")
