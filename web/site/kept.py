@@ -137,7 +137,8 @@ def for_one_reader(
 ) -> HttpResponse:
     """Return the page that `make` makes, or has made for this reader and these facts in the last minute.
 
-    facts: returns all that the page shows, or versions of it. A page with messages is not kept, as they are shown once.
+    facts: returns all that the page shows, or versions of it. A page with messages is not kept, as they are shown once,
+    and neither is an answer with another status than 200.
     """
     if not is_on or request.method != "GET" or not request.user.is_authenticated or len(get_messages(request)):
         return make()
@@ -149,10 +150,10 @@ def for_one_reader(
 
     def text() -> str:
         own.append(make())
-        return own[0].content.decode()
+        return own[0].content.decode() if own[0].status_code == 200 else ""
 
     page = cached(f"own:{key}", str, text, seconds=OWN_SECONDS)
-    response = own[0] if own else HttpResponse(page)
+    response = own[0] if own else HttpResponse(page) if page else make()
     patch_vary_headers(response, ASKED_BY)
     return response
 

@@ -376,3 +376,8 @@ def test_nginx_keeps_no_mistake_of_the_site_in_place_of_a_page(played: Agent, mo
     wrong = Client(raise_request_exception=False).get(_page(played))
     assert wrong.status_code == 500
     assert "X-Accel-Expires" not in wrong
+
+
+def test_a_person_sees_the_error_of_a_form_again(cast: Cast, visit: As, played: Agent) -> None:
+    bob, address = visit(cast.bob), f"/environments/{played.environment.slug}/?as_of=soon"
+    assert [bob.get(address).status_code for _ in range(2)] == [400, 400]
