@@ -110,7 +110,13 @@ class SiteChore:
         if time.monotonic() < self._next_at or not self._turn.acquire(blocking=False):
             return None
         thread = threading.Thread(target=self._run, name="environments", daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # The system has no thread left. The next request tries again, and this one goes on.
+            self._turn.release()
+            logger.warning("Environments could not be fetched: %s", error)
+            return None
         return thread
 
     def _run(self) -> None:

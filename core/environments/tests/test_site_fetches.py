@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -67,3 +68,17 @@ def test_two_processes_of_a_machine_fetch_a_folder_once(
         made = place.stat().st_ino
         bringing._fetch(trial, place)
         assert place.stat().st_ino == made
+
+
+def test_a_request_goes_on_where_no_thread_begins_and_the_next_one_tries_again(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.ENVIRONMENTS_DIR = tmp_path
+    site = SiteChore()
+    with monkeypatch.context() as without:
+        without.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+        assert site() is None
+    assert "can't start new thread" in caplog.text
+    thread = site()
+    assert thread is not None
+    thread.join()
