@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
@@ -130,6 +131,14 @@ def test_an_owner_withdraws_an_agent_from_a_running_tournament(visit: As, cast: 
     Tournament.objects.update(is_automatic=False, state=TournamentState.RUNNING, ended_at=None)
     assertContains(visit(cast.alice).get(page), button)
     assertNotContains(visit(cast.bob).get(page), button)
+    # It goes from an open page when the tournament ends.
+    part = {"HX-Request": "true", "HX-Target": "tournament"}
+    assertContains(visit(cast.alice).get(page, headers=part), button)
+    Tournament.objects.update(state=TournamentState.FINISHED, ended_at=timezone.now())
+    ended = visit(cast.alice).get(page, headers=part)
+    assertContains(ended, 'id="tournament"')
+    assertNotContains(ended, button)
+    Tournament.objects.update(state=TournamentState.RUNNING, ended_at=None)
 
     links = "/environments/tic-tac-toe/agents/anna/"
     assertContains(visit(cast.alice).get(links), "It leaves Edition 1, for good. Its results stay.")
