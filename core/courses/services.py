@@ -10,7 +10,8 @@ from django.core import signing
 from django.db import transaction
 from django.db.models import Model, OuterRef, Q, Subquery
 
-from core.courses.teams import member_move
+from core.courses.teams import LEFT, member_move
+from core.errors import Refused
 from core.links import absolute, page
 from core.models import (
     Announcement,
@@ -58,17 +59,24 @@ def members_invite(*, course: Course, people: Sequence[User]) -> None:
 
 
 def member_change(*, member: Member, role: Role) -> None:
-    """Give a member another role. Teams are for students, so others leave theirs."""
+    """Give a member another role. Teams are for students, so others leave theirs.
+
+    Raises Refused for one who is gone.
+    """
     with transaction.atomic():
         # First, as it locks the course, which others hold when they change members.
         if role != Role.STUDENT:
             member_move(member=member, team=None)
         member.role = role
-        member.save(update_fields=["role"])
+        if not Member.objects.filter(pk=member.pk).update(role=role):
+            raise Refused(LEFT.format(member.user))
 
 
 def member_remove(*, member: Member) -> None:
-    """Take a person out of a course; their agents, results and extensions stay, their registrations do not."""
+    """Take a person out of a course; their agents, results and extensions stay, their registrations do not.
+
+    Raises Refused for one who is gone.
+    """
     with transaction.atomic():
         planned = Registration.objects.filter(
             tournament__course=member.course_id, tournament__state=TournamentState.PLANNED

@@ -24,6 +24,7 @@ from core.people.services import team_account_create
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 GONE = "The team was deleted in the meantime."
+LEFT = "{} has left the course in the meantime."
 FULL = "The team has {most} people, which is the most here. Ask a teacher."
 
 
@@ -85,11 +86,14 @@ def member_move(*, member: Member, team: Team | None, now: datetime | None = Non
     For deadlines that have passed, the team of then goes on to count for them.
 
     Raises Refused when they and the team have registered more agents for a tournament than one owner may, and for a
-    team that is gone.
+    team or a member that is gone.
     """
     with transaction.atomic():
         _lock(member.course_id)
-        member.refresh_from_db(fields=["team"])
+        try:
+            member.refresh_from_db(fields=["team"])
+        except Member.DoesNotExist:
+            raise Refused(LEFT.format(member.user)) from None
         before = member.team_id
         if before == (team and team.pk):
             return

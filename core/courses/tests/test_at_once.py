@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from core.courses.services import member_change, member_remove
 from core.courses.teams import member_move, team_create, team_delete, team_join
 from core.errors import Refused
-from core.models import Course, FormerTeam, Member, Team
+from core.models import Course, FormerTeam, Member, Role, Team
 from core.tests import factories
 from core.tests.concurrency import at_once
 
@@ -105,3 +106,16 @@ def test_a_team_that_is_gone_is_joined_by_no_student(course: Course) -> None:
     for move in (team_join, member_move):
         with pytest.raises(Refused, match="deleted in the meantime"):
             move(member=student(course, f"ann-{move.__name__}"), team=team)
+
+
+def test_what_is_done_to_a_member_who_has_left_meanwhile_is_refused(course: Course) -> None:
+    ann, team = student(course, "ann"), team_create(course=course, name="blue")
+    member_remove(member=Member.objects.get(pk=ann.pk))
+    for act in (
+        lambda: member_move(member=ann, team=team),
+        lambda: member_change(member=ann, role=Role.STUDENT),
+        lambda: member_change(member=ann, role=Role.TUTOR),
+        lambda: member_remove(member=ann),
+    ):
+        with pytest.raises(Refused, match="ann has left the course"):
+            act()
