@@ -220,6 +220,8 @@ def _problem(email: str, username: str, taken: set[str], twice: str) -> str:
         try:
             validate_email(email)
         except ValidationError:
+            if not email.rpartition("@")[0].isascii():
+                return f"“{email}” has letters before the @ that few mail servers take. Use an address without them."
             return f"“{email}” is not an e-mail address."
     if problem := (email_problem(email) if email else AS_LOGIN if "@" in username else ""):
         return problem

@@ -190,12 +190,13 @@ def test_who_is_called_by_the_address_of_another_is_not_taken_for_that_one(
 
 def test_a_class_is_shown_before_any_account_is_made(environment: Environment, cast: Cast, visit: As) -> None:
     cup = by_invitation(environment)
-    olga, text = visit(cast.olga), f"{LIST}{cast.alice.email};;\nnot-an-address;x;\n"
+    olga, text = visit(cast.olga), f"{LIST}{cast.alice.email};;\nnot-an-address;x;\nümlaut@example.org;;\n"
     file = SimpleUploadedFile("class.csv", text.encode("utf-8-sig"))
     shown = olga.post(CLASS, {"file": file, "tournament": cup.pk})
     page = shown.content.decode()
-    assert (shown.context["new"], shown.context["there"], shown.context["wrong"]) == (2, 1, 1)
-    assert "is not an e-mail address" in page
+    assert (shown.context["new"], shown.context["there"], shown.context["wrong"]) == (2, 1, 2)
+    assert "“not-an-address” is not an e-mail address." in page
+    assert "“ümlaut@example.org” has letters before the @ that few mail servers take." in page
     assert not User.objects.filter(email__endswith="@school.example").exists()
 
     olga.post(CLASS, {"text": shown.context["text"], "tournament": cup.pk, "create": "1"})
