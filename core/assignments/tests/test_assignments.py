@@ -31,6 +31,7 @@ from core.courses.tutoring import agents_tutored
 from core.duels.challenges import challenge_cancel
 from core.duels.selectors import duel_get
 from core.errors import Refused
+from core.evaluations.seeds import seed_list_reveal
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import evaluation_succeed
 from core.jobs.artifacts import EvaluationArtifacts
@@ -431,6 +432,8 @@ def test_where_agents_play_alone_a_score_is_reached_on_seeds_of_the_assignment(h
     assignment_save(assignment=task, wanted=[low, high])
     seeds = task.seed_list
     assert (len(seeds.seeds), seeds.is_public) == (4, False)
+    with pytest.raises(Refused, match="stay hidden"):
+        seed_list_reveal(seed_list=seeds)
     # The board of the environment stays with its own seeds.
     assert ranking_list(pole) not in (None, seeds)
     made = version(sid.user, pole, NOON)
