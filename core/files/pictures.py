@@ -39,6 +39,13 @@ def picture_cleaned(file: BinaryIO, size: int) -> bytes:
     return drawn
 
 
+def size_of(picture: bytes) -> str:
+    """Return the width and height of a picture that `picture_cleaned` has returned, such as 1600x900."""
+    from PIL import Image
+
+    return "{}x{}".format(*Image.open(BytesIO(picture)).size)
+
+
 def _redrawn(data: bytes) -> bytes:
     """Return a picture as WebP, or a key of REFUSALS."""
     from PIL import Image, ImageOps, UnidentifiedImageError

@@ -64,8 +64,8 @@ PICTURES = "tournament-pictures"
 
 
 def picture_name(tournament: Tournament | None, filename: str) -> str:
-    """Return a storage name for a picture, which is never used again."""
-    return f"{PICTURES}/{uuid.uuid4()}.webp"
+    """Return a storage name for a picture, which is never used again. filename: its size, such as 60x30."""
+    return f"{PICTURES}/{uuid.uuid4()}-{filename}.webp"
 
 
 class Tournament(Zoned):

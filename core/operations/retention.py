@@ -24,6 +24,7 @@ from django_q.models import Task
 from core.environments.additions import UNUSED_DAYS, additions_expire
 from core.files.removed import REMOVED, removed_name
 from core.files.storage import incoming_sweep, may_be_stored
+from core.files.uploads import uploads_sweep
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.states import OPEN
 from core.models import (
@@ -42,13 +43,15 @@ from core.models import (
     Rollout,
     Sitting,
     Submission,
+    Tournament,
     TournamentState,
     Validation,
 )
+from core.models.agent import ARCHIVES
+from core.models.tournament import PICTURES
 from core.ratings.services import rating_points_thin
 from core.submissions.images import has_to_play
 from core.submissions.trials import trials_sweep
-from core.submissions.uploads import archives_sweep
 from core.watching.services import moves_forget
 
 logger = logging.getLogger(__name__)
@@ -91,8 +94,10 @@ def retention_run(_: int = 0) -> None:
     """Delete what is past its retention time; scheduled daily."""
     if count := incoming_sweep():
         logger.info("%d abandoned uploads were deleted.", count)
-    if count := archives_sweep(now=timezone.now()):
+    if count := uploads_sweep(Submission, "archive", ARCHIVES, now=timezone.now()):
         logger.info("%d archives that belong to no version were deleted.", count)
+    if count := uploads_sweep(Tournament, "picture", PICTURES, now=timezone.now()):
+        logger.info("%d pictures that belong to no tournament were deleted.", count)
     if count := trials_sweep(now=timezone.now()):
         logger.info("%d forgotten trials were deleted.", count)
     if count := moves_forget():

@@ -8,9 +8,8 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from io import BytesIO
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import BinaryIO, TypeVar, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -25,15 +24,10 @@ from arena_kit.upload.zip_safety import ArchiveRefused, printable
 from core.errors import Refused
 from core.files.uploads import Stored, upload_stored
 from core.models import Environment, Submission, SubmissionForm
-from core.models.agent import ARCHIVES
 
 logger = logging.getLogger(__name__)
 Made = TypeVar("Made")
 
-UNNAMED = timedelta(days=30)
-"""The age up to which an archive without a row is kept: a newer backup that names it may still be restored."""
-SWEPT_AT_ONCE = 500
-"""The archives that one query looks for."""
 BUSY = "The arena is busy with other uploads, or these files take too long to read. Upload them again in a minute."
 LATER = "Your Python files are compiled when the build begins, because the arena is busy with other uploads."
 
@@ -121,18 +115,6 @@ def upload_compile(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
 def archive_stored(upload: Upload) -> AbstractContextManager[Stored]:
     """Store an archive; it is deleted again unless a row names it."""
     return upload_stored(Submission, upload.file)
-
-
-def archives_sweep(*, now: datetime) -> int:
-    """Delete archives that no row names, e.g. of a killed process, if they are older than UNNAMED; return how many."""
-    storage: Any = Submission._meta.get_field("archive").storage
-    old, count = storage.files_before(ARCHIVES, now - UNNAMED), 0
-    for start in range(0, len(old), SWEPT_AT_ONCE):
-        names = old[start : start + SWEPT_AT_ONCE]
-        for name in set(names) - set(Submission.objects.filter(archive__in=names).values_list("archive", flat=True)):
-            storage.delete(name)
-            count += 1
-    return count
 
 
 def archive_restore(*, submission: Submission, upload: Upload) -> None:

@@ -10,6 +10,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 
 from core.errors import Refused
+from core.files.pictures import size_of
 from core.files.uploads import upload_stored
 from core.models import Tournament
 
@@ -20,7 +21,7 @@ def picture_set(*, tournament: Tournament, picture: bytes, alt: str) -> None:
     if tournament.is_automatic:
         raise Refused("Only tournaments of organisers have a picture.", field="picture")
     if picture:
-        with upload_stored(Tournament, ContentFile(picture), "picture") as stored:
+        with upload_stored(Tournament, ContentFile(picture), "picture", size_of(picture)) as stored:
             _set(tournament, stored.name, alt)
             stored.is_kept = True
     else:

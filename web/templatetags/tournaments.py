@@ -15,7 +15,7 @@ from core.models import Tournament, User
 from core.tournaments.brackets import Drawn, OpenDuel, Side
 from core.tournaments.selectors import leavable_list
 from web.tournaments import bracket_parts as brackets
-from web.tournaments.pictures import picture_address
+from web.tournaments.pictures import picture_address, picture_size
 
 register = template.Library()
 
@@ -27,6 +27,7 @@ def source_words(source: Source | None) -> str:
 
 
 register.filter(picture_address)
+register.filter(picture_size)
 
 
 @register.filter

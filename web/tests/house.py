@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 from allauth.account import app_settings
@@ -9,8 +10,10 @@ from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.account.utils import user_pk_to_url_str
 from allauth.usersessions.models import UserSession
 from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.urls import reverse
 from django.utils import timezone
+from PIL import Image
 
 from core.courses.services import join_address, join_open
 from core.courses.teams import team_create
@@ -74,7 +77,11 @@ def furnished(cast: Cast) -> dict[str, Any]:
     factories.analysis(stage.duel, 6)
     factories.blunder(stage.anna, stage.duel)
     cup = drawn.cup([stage.anna, stage.berta, stage.clara], games, edition=2)
-    picture_set(tournament=cup, picture=b"<script>alert(1)</script>", alt="A cup.")
+    still = BytesIO()
+    Image.new("RGB", (2, 1)).save(still, "WEBP")
+    picture_set(tournament=cup, picture=still.getvalue(), alt="A cup.")
+    with default_storage.open(str(cup.picture.name), "wb") as file:
+        file.write(b"<script>alert(1)</script>")
     task = scored.environment("frozen-lake")
     made = scored.submission(cast.alice, task, "mine", algorithm="PPO")
     evaluation = scored.with_files(scored.evaluation(made, scored.scores_around(300, 20)), log=LOG)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 from django.urls import reverse
@@ -10,10 +11,19 @@ from core.links import tournament_address
 from core.models import Tournament
 from web.duels.match_parts import link_tags
 
+KEY_LENGTH, SIZE = 36, re.compile(r"-(\d+)x(\d+)\.webp$")
+
 
 def picture_key(tournament: Tournament) -> str:
-    """Return the key of a tournament's picture, which its file has as its name."""
-    return PurePosixPath(str(tournament.picture.name)).stem
+    """Return the key of a tournament's picture, with which the name of its file begins."""
+    return PurePosixPath(str(tournament.picture.name)).stem[:KEY_LENGTH]
+
+
+def picture_size(tournament: Tournament) -> tuple[str, ...]:
+    """Return the width and height of a tournament's picture in pixels; nothing for one that was chosen before its name
+    had them."""
+    found = SIZE.search(str(tournament.picture.name))
+    return found.groups() if found else ()
 
 
 def picture_address(tournament: Tournament) -> str:

@@ -70,7 +70,7 @@ def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: st
 def picture(request: HttpRequest, slug: str, edition: int, picture: UUID) -> HttpResponseBase:
     """Send the picture of a tournament that has this address, which never shows another one."""
     rows = Tournament.objects.filter(environment__slug=slug, edition=edition)
-    row = get_object_or_404(rows, picture=f"{PICTURES}/{picture}.webp")
+    row = get_object_or_404(rows, picture__startswith=f"{PICTURES}/{picture}")
     response = media_response(request, row.picture, "The picture is")
     # For this reader alone, because a course may become one for its members.
     response["Cache-Control"] = "private, max-age=31536000, immutable"

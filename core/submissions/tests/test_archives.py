@@ -18,10 +18,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, transaction
 from django.utils import timezone
 
+from core.files.uploads import uploads_sweep
 from core.models import Environment, Submission, User
 from core.submissions import services
 from core.submissions.services import agent_create, submission_create
-from core.submissions.uploads import archives_sweep
 from tests.samples import FIRST, zip_of
 
 pytestmark = pytest.mark.django_db
@@ -84,6 +84,6 @@ def test_the_sweep_deletes_old_archives_that_no_row_names_and_no_others(alice: U
     for name in (named, unnamed):
         os.utime(Path(storage.path(name)), (long_ago, long_ago))
 
-    assert archives_sweep(now=timezone.now()) == 1
+    assert uploads_sweep(Submission, "archive", "archives", now=timezone.now()) == 1
 
     assert [storage.exists(name) for name in (named, unnamed, fresh)] == [True, False, True]

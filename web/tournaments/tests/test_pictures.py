@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -17,8 +20,10 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
 from core.errors import Refused
+from core.files.pictures import picture_cleaned
 from core.links import absolute
 from core.models import AuditEntry, Course, Environment, Member, Role, SeenBy, Tournament
+from core.operations.retention import retention_run
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
@@ -95,7 +100,8 @@ def test_an_organiser_shows_another_picture_and_removes_it(
     first = shown(stranger, cup)
     assert shown(stranger, cup, "screen/") == first
     page = stranger.get(page_of(cup)).content.decode()
-    assert 'alt="A &quot;cup&quot;."' in page
+    # The page leaves room for it before it has come.
+    assert f'<img class="tournament-picture" src="{first}" alt="A &quot;cup&quot;."\n  width="60" height="30">' in page
     assert f'<meta property="og:image" content="{absolute(first)}">' in page
     answer: Any = stranger.get(first)
     assert (answer["Content-Type"], answer["Cache-Control"]) == ("image/webp", "private, max-age=31536000, immutable")
@@ -182,3 +188,22 @@ def test_an_edition_of_the_arena_itself_has_none(cast: Cast, visit: As, environm
     olga.post(acts("picture", edition), {"picture": file_of(), "alt": "A cup."})
     assert "Only tournaments of organisers have a picture." in olga.get("/organise/").content.decode()
     assert stored() == []
+
+
+def test_a_picture_from_before_names_had_sizes_is_shown(cup: Tournament) -> None:
+    name = default_storage.save(f"tournament-pictures/{uuid4()}.webp", ContentFile(b"RIFF"))
+    Tournament.objects.filter(pk=cup.pk).update(picture=name, picture_alt="A cup.")
+    assert status(Client(), shown(Client(), cup)) == 200
+    assert 'alt="A cup.">' in Client().get(page_of(cup)).text
+
+
+def test_pictures_that_no_tournament_has_are_deleted_after_a_month(cup: Tournament, tmp_path: Path) -> None:
+    for colour in ("red", "blue"):
+        picture_set(tournament=cup, picture=picture_cleaned(file_of(colour), 1000), alt="A cup.")
+    (tmp_path / "tournament-pictures" / "fresh.webp").write_bytes(b"RIFF")
+    kept = Path(str(cup.picture.name)).name
+    for name in {*stored()} - {"fresh.webp"}:
+        os.utime(tmp_path / "tournament-pictures" / name, (0, 0))
+    assert len(stored()) == 3
+    retention_run()
+    assert {*stored()} == {kept, "fresh.webp"}
