@@ -84,7 +84,10 @@ class Marks(Acting):
 
     @extend_schema(responses=LineAnswer(many=True))
     def get(self, request: Request, course: str) -> Response:
-        """Return the marks of all students to the staff of the course, to a student their own, a page at a time."""
+        """Return the marks of all students to the staff of the course, to a student their own, a page at a time.
+
+        A token of a team returns what the team has reached; its people may have other marks.
+        """
         # The row first: a stranger learns the same of a course that does not exist as of one that they may not see.
         row, account = one(Course.objects.all(), slug=course), self.account(request)
         sees_all, now = may(account, MARKS, row.pk), timezone.now()
