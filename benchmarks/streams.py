@@ -188,6 +188,7 @@ class Teller:
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self._thread = threading.Thread(target=self._follow, name="teller", daemon=True)
         self.told: dict[int, float] = {}
 
     def wait(self) -> int:
@@ -203,7 +204,18 @@ class Teller:
         assert self._process.stdin is not None
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
-        threading.Thread(target=self._follow, name="teller", daemon=True).start()
+        self._thread.start()
+
+    def end(self) -> None:
+        """End its input, with which it ends, and read what it has told until then."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _follow(self) -> None:
         assert self._process.stdout is not None
@@ -218,17 +230,12 @@ def _teller(variables: Mapping[str, str]) -> Iterator[Teller]:
         [sys.executable, "-m", "benchmarks.load.running_duel"], cwd=site.ROOT,
         env={**variables, "LOGS": "level=WARNING"}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
-    try:
-        yield Teller(process)
-    finally:
-        # Its input ends, and so does it.
-        assert process.stdin is not None
-        process.stdin.close()
+    teller = Teller(process)
+    with process:
         try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield teller
+        finally:
+            teller.end()
 
 
 @contextlib.contextmanager
