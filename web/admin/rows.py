@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.core.paginator import Page
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -31,12 +32,25 @@ else:
     ModelAdmin = admin.ModelAdmin  # not generic at run time
 
 
+class FoundFirst(Counted):
+    """Pages whose rows are found by key before others are joined to them.
+
+    Of one query with both, a database may join all rows of the list, and read a whole table of duels for it.
+    """
+
+    def page(self, number: int | str) -> Page[Any]:
+        page = super().page(number)
+        keys = list(page.object_list.values_list("pk", flat=True))
+        page.object_list = self.object_list.filter(pk__in=keys)
+        return page
+
+
 class Rows(ModelAdmin):
     """The rows of a model. exclude: columns that no page here shows; filters in the address cannot guess them."""
 
     actions = None
     list_per_page = 50
-    paginator = Counted
+    paginator = FoundFirst
     show_full_result_count = False
 
     @property

@@ -6,8 +6,10 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.db.models import Model
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
@@ -19,6 +21,7 @@ from core.jobs.workers import worker_appear
 from core.models import (
     Announcement,
     AuditEntry,
+    Blunder,
     Build,
     Course,
     DrillMove,
@@ -49,6 +52,7 @@ from core.people.audit_log import Operator, audit_record
 from core.people.tokens import token_create
 from core.tests import applications, factories
 from core.tests.organising import REASON, enter_ledger
+from web.admin.rows import Rows
 
 pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
@@ -287,3 +291,19 @@ def test_no_filter_in_an_address_finds_what_a_page_hides(client: Client) -> None
         ("build", "claim_token"),
     ):
         assert client.get(reverse(f"admin:core_{kind}_changelist"), {lookup: "a"}).status_code == 400, kind
+
+
+def test_rows_of_a_page_are_found_before_others_are_joined_to_them(
+    organiser: Client, players: list[Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rows, "list_per_page", 2)
+    duel = factories.tournament(players).duels.earliest("pk")
+    rows = [factories.blunder(players[0], duel, number) for number in (1, 2, 3)]
+    with CaptureQueriesContext(connection) as queries:
+        page = organiser.get(changelist(Blunder)).content.decode()
+    places = [page.index(f"/core/blunder/{row.pk}/") for row in rows[:0:-1]]
+    assert places == sorted(places)
+    assert f"/core/blunder/{rows[0].pk}/" not in page
+    joined = [query["sql"] for query in queries if 'JOIN "core_duel"' in query["sql"]]
+    assert joined
+    assert all('"core_blunder"."id" IN (' in sql for sql in joined)
