@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from datetime import datetime
 
 from django.http import HttpResponse
@@ -32,4 +33,7 @@ def marks_file(course: Course, *, now: datetime, sees_names: bool) -> HttpRespon
         values = [user.username, *([user.name] if sees_names else ()), line.member.team_name, *cells]
         values += ["" if percent is None else float(percent), "; ".join(by_hand)]
         records.append(dict(zip(header, values, strict=True)))
-    return exported("csv", f"{course.slug}-marks", records, header=header)
+    answer = exported("csv", f"{course.slug}-marks", records, header=header)
+    # Excel takes a file without this mark for one of older letters, and breaks the umlauts of names.
+    answer.content = codecs.BOM_UTF8 + answer.content
+    return answer

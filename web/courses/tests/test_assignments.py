@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Mapping
@@ -97,6 +98,13 @@ def sent(easy: Submission, **fields: object) -> dict[str, object]:
         "agent_1": easy.agent_id, "percent_1": 60, "marks_1": 10,
         "percent_2": 50, "marks_2": 10, "percent_3": 50, "marks_3": 10, **fields,
     }  # fmt: skip
+
+
+def marks_csv(teacher: Client) -> str:
+    """Return the file of marks as a spreadsheet reads it: with the mark of its encoding before it."""
+    content = teacher.get("/courses/robots/marks.csv").content
+    assert content.startswith(codecs.BOM_UTF8)
+    return content.decode("utf-8-sig")
 
 
 def play(task: Assignment, *, forfeits: int = 0, gifts: Mapping[str, int] | None = None) -> list[Duel]:
@@ -319,7 +327,7 @@ def test_marks_equal_an_independent_recount_of_the_records(
                 if days <= 2 and recounted(matches, baseline.percent):
                     worth = max(worth, baseline.marks * (100 - 25 * Fraction(days)) / 100)
             expected[one.username] += worth
-    rows = list(csv.DictReader(io.StringIO(teacher.get("/courses/robots/marks.csv").text)))
+    rows = list(csv.DictReader(io.StringIO(marks_csv(teacher))))
     assert {row["user"]: Fraction(row["Week 1 (of 15)"]) for row in rows} == expected
     assert {row["user"]: round(Fraction(row["percent"]), 2) for row in rows} == {
         name: round(100 * marks / 15, 2) for name, marks in expected.items()
@@ -382,7 +390,7 @@ def test_a_teacher_changes_the_marks_of_a_student_by_hand(
     assert "by hand" in bob.get("/courses/robots/marks/").text
     (line,) = bob.get("/api/v1/courses/robots/marks/").json()["results"]
     assert (line["assignments"][0]["marks"], line["assignments"][0]["by_hand"]) == (2.5, "Copied from Ann.")
-    (row,) = csv.DictReader(io.StringIO(teacher.get("/courses/robots/marks.csv").text))
+    (row,) = csv.DictReader(io.StringIO(marks_csv(teacher)))
     assert (row["Week 1 (of 10)"], row["changed by hand"]) == ("2.5", "Week 1: Copied from Ann.")
     assert AuditEntry.objects.get(action="mark_by_hand").note == (
         "bob has 2.5 of 10 marks, changed by hand in Week 1. Reason: Copied from Ann."
@@ -447,7 +455,7 @@ def test_the_file_of_a_course_without_students_has_its_headings(
     task: Assignment, course: Course, teacher: Client, cast: Cast
 ) -> None:
     course.members.get(user=cast.bob).delete()
-    text = teacher.get("/courses/robots/marks.csv").text
+    text = marks_csv(teacher)
     assert text.split() == ["user,name,team,Week", "1", "(of", "10),percent,changed", "by", "hand"]
 
 
