@@ -120,7 +120,7 @@ def test_a_host_is_measured_layer_by_layer_and_by_workers(sandbox: str, tmp_path
         pytest.skip(f"PostgreSQL: {reason}")
     # In a separate process, because it uses the models on a database of its own.
     command = [sys.executable, "-Wdefault::ResourceWarning", "-m", "benchmarks.capacity", "--quick"]
-    where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE, "--json", tmp_path / "figures.json"]
+    where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE, "--json", str(tmp_path / "figures.json")]
     done = subprocess.run([*command, *where], cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
     assert "ResourceWarning" not in done.stderr

@@ -39,9 +39,10 @@ class FoundFirst(Counted):
     """
 
     def page(self, number: int | str) -> Page[Any]:
-        page = super().page(number)
-        keys = list(page.object_list.values_list("pk", flat=True))
-        page.object_list = self.object_list.filter(pk__in=keys)
+        page, rows = super().page(number), self.object_list
+        assert isinstance(page.object_list, QuerySet)
+        assert isinstance(rows, QuerySet)
+        page.object_list = rows.filter(pk__in=list(page.object_list.values_list("pk", flat=True)))
         return page
 
 

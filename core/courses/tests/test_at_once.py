@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from core.courses.services import member_change, member_remove
@@ -111,11 +113,12 @@ def test_a_team_that_is_gone_is_joined_by_no_student(course: Course) -> None:
 def test_what_is_done_to_a_member_who_has_left_meanwhile_is_refused(course: Course) -> None:
     ann, team = student(course, "ann"), team_create(course=course, name="blue")
     member_remove(member=Member.objects.get(pk=ann.pk))
-    for act in (
+    acts: list[Callable[[], object]] = [
         lambda: member_move(member=ann, team=team),
         lambda: member_change(member=ann, role=Role.STUDENT),
         lambda: member_change(member=ann, role=Role.TUTOR),
         lambda: member_remove(member=ann),
-    ):
+    ]
+    for act in acts:
         with pytest.raises(Refused, match="ann has left the course"):
             act()

@@ -199,7 +199,7 @@ def test_a_picture_from_before_names_had_sizes_is_shown(cup: Tournament) -> None
 
 def test_pictures_that_no_tournament_has_are_deleted_after_a_month(cup: Tournament, tmp_path: Path) -> None:
     for colour in ("red", "blue"):
-        picture_set(tournament=cup, picture=picture_cleaned(file_of(colour), 1000), alt="A cup.")
+        picture_set(tournament=cup, picture=picture_cleaned(BytesIO(file_of(colour).read()), 1000), alt="A cup.")
     (tmp_path / "tournament-pictures" / "fresh.webp").write_bytes(b"RIFF")
     kept = Path(str(cup.picture.name)).name
     for name in {*stored()} - {"fresh.webp"}:
