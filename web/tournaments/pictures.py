@@ -12,6 +12,8 @@ from core.models import Tournament
 from web.duels.match_parts import link_tags
 
 KEY_LENGTH, SIZE = 36, re.compile(r"-(\d+)x(\d+)\.webp$")
+MOST_HEIGHT = 320
+"""The style sheet shows no picture higher, which is 20rem there."""
 
 
 def picture_key(tournament: Tournament) -> str:
@@ -19,11 +21,14 @@ def picture_key(tournament: Tournament) -> str:
     return PurePosixPath(str(tournament.picture.name)).stem[:KEY_LENGTH]
 
 
-def picture_size(tournament: Tournament) -> tuple[str, ...]:
-    """Return the width and height of a tournament's picture in pixels; nothing for one that was chosen before its name
-    had them."""
-    found = SIZE.search(str(tournament.picture.name))
-    return found.groups() if found else ()
+def picture_size(tournament: Tournament) -> tuple[int, ...]:
+    """Return the width and height of a tournament's picture on its page, in pixels; nothing for one that was chosen
+    before its name had them."""
+    if (found := SIZE.search(str(tournament.picture.name))) is None:
+        return ()
+    width, height = map(int, found.groups())
+    share = min(1.0, MOST_HEIGHT / height)
+    return max(1, round(width * share)), round(height * share)
 
 
 def picture_address(tournament: Tournament) -> str:

@@ -31,6 +31,7 @@ from core.tournaments.pictures import picture_set
 from core.tournaments.planning import tournament_copy
 from web.conftest import As
 from web.tests import played
+from web.tournaments.pictures import picture_size
 
 pytestmark = pytest.mark.django_db
 
@@ -195,6 +196,11 @@ def test_a_picture_from_before_names_had_sizes_is_shown(cup: Tournament) -> None
     Tournament.objects.filter(pk=cup.pk).update(picture=name, picture_alt="A cup.")
     assert status(Client(), shown(Client(), cup)) == 200
     assert 'alt="A cup.">' in Client().get(page_of(cup)).text
+
+
+def test_a_high_picture_has_its_size_on_the_page(cup: Tournament) -> None:
+    cup.picture = f"tournament-pictures/{uuid4()}-1600x600.webp"
+    assert picture_size(cup) == (853, 320)
 
 
 def test_pictures_that_no_tournament_has_are_deleted_after_a_month(cup: Tournament, tmp_path: Path) -> None:
