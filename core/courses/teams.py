@@ -70,14 +70,20 @@ def team_join(*, member: Member, team: Team) -> None:
     """Let a student of the course into a team by its link. Raises Refused when it is full, and for other people."""
     with transaction.atomic():
         course = _lock(team.course_id)
-        found = students(course).filter(pk=member.pk).select_related("user", "team__account").first()
-        if found is None:
-            raise Refused(f"Teams are for students of {course}.")
-        if found.team_id not in (None, team.pk):
-            raise Refused(f"You are in another team, {found.team}. Leave it first.")
-        if course.team_size and found.team_id is None and team.people.count() >= course.team_size:
-            raise Refused(FULL.format(most=course.team_size))
-        member_move(member=found, team=team)
+        found = course.members.filter(pk=member.pk).select_related("user", "team__account").first()
+        if problem := join_problem(found, team, course):
+            raise Refused(problem)
+        member_move(member=member, team=team)
+
+
+def join_problem(member: Member | None, team: Team, course: Course) -> str:
+    """Return why a member of a course may not join a team of it, as a sentence; empty when they may."""
+    if member is None or member.role != Role.STUDENT or member.user.is_team:
+        return f"Teams are for students of {course}."
+    if member.team_id not in (None, team.pk):
+        return f"You are in another team, {member.team}. Leave it first."
+    is_full = course.team_size and member.team_id is None and team.people.count() >= course.team_size
+    return FULL.format(most=course.team_size) if is_full else ""
 
 
 def member_move(*, member: Member, team: Team | None, now: datetime | None = None) -> None:

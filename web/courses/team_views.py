@@ -152,8 +152,13 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
         else:
             messages.success(request, f"You are in {team}. Work as the team to upload agents that belong to it.")
         return redirect("web:course_teams", team.course.slug)
-    people = services.members_of_teams([team])
-    return render(request, "web/courses/team_join.html", {"team": team, "course": team.course, "people": people})
+    context = {
+        "team": team,
+        "course": team.course,
+        "people": services.members_of_teams([team]),
+        "problem": services.join_problem(member, team, team.course),
+    }
+    return render(request, "web/courses/team_join.html", context)
 
 
 @require_POST

@@ -91,8 +91,14 @@ def test_students_make_a_team_and_invite_others_up_to_its_size(course: Course, c
     found = re.search(r"/courses/team/[^<]+", bob.get(page(course)).text)
     assert found is not None
     link = found[0]
-    assert "In it: bob" in charlie.get(link).text
+    asked = charlie.get(link).text
+    assert "In it: bob" in asked
+    assert "Join the team</button>" in asked
     charlie.post(link)
+    # The page of a full team has no button that is refused.
+    full = visit(dora).get(link).text
+    assert "The team has 2 people, which is the most here." in full
+    assert "Join the team</button>" not in full
     refused = visit(dora).post(link, follow=True).text
     assert "The team has 2 people, which is the most here." in refused
     assert {one.user.username for one in made.people.all()} == {"bob", "charlie"}
