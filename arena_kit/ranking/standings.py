@@ -41,7 +41,7 @@ class DuelResult:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One row of the table."""
+    """One row of the table. score: of one that played alone, its mean and both ends of the 95% interval."""
 
     submission: int
     rank: int
@@ -50,6 +50,7 @@ class Standing:
     draws: int
     losses: int
     total_score: float
+    score: tuple[float, ...] = ()
 
 
 def duel_results(entries: Iterable[Entry]) -> list[DuelResult]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arena_kit.ranking.formats.contract import BASELINE_RULE, MOST_PAIRS, MOST_PARTICIPANTS, Format, KnockOut
+from arena_kit.ranking.formats.contract import MOST_PAIRS, MOST_PARTICIPANTS, Format, KnockOut, MeetingFormat
 from arena_kit.ranking.formats.elimination import DoubleElimination, SingleElimination
 from arena_kit.ranking.formats.groups import GroupsKnockOut
 from arena_kit.ranking.formats.plan import (
     CountedDuel,
+    CountedScore,
     Decision,
     DuelOrder,
     DuelState,
@@ -24,15 +25,17 @@ from arena_kit.ranking.formats.plan import (
     Table,
 )
 from arena_kit.ranking.formats.round_robin import RoundRobin
+from arena_kit.ranking.formats.score import ByScore
 from arena_kit.ranking.formats.settings import Impossible, Setting, Value, setting_field, settings_of
 from arena_kit.ranking.formats.swiss import Swiss
 
 __all__ = [
-    "BASELINE_RULE",
     "FORMATS",
     "MOST_PAIRS",
     "MOST_PARTICIPANTS",
+    "ByScore",
     "CountedDuel",
+    "CountedScore",
     "Decision",
     "DoubleElimination",
     "DuelOrder",
@@ -43,6 +46,7 @@ __all__ = [
     "Impossible",
     "KnockOut",
     "Meeting",
+    "MeetingFormat",
     "Outline",
     "Plan",
     "RoundRobin",
@@ -55,6 +59,7 @@ __all__ = [
     "Swiss",
     "Table",
     "Value",
+    "format_fit",
     "format_make",
     "format_name",
     "format_settings",
@@ -64,7 +69,7 @@ __all__ = [
 ]
 
 FORMATS: dict[str, type[Format]] = {
-    kind.slug: kind for kind in (RoundRobin, Swiss, SingleElimination, DoubleElimination, GroupsKnockOut)
+    kind.slug: kind for kind in (RoundRobin, Swiss, SingleElimination, DoubleElimination, GroupsKnockOut, ByScore)
 }
 
 
@@ -85,6 +90,15 @@ def format_make(slug: str, given: Mapping[str, object]) -> Format:
         known[name].check(value)
     stated: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return kind(**stated)
+
+
+def format_fit(slug: str, seats: int) -> None:
+    """Raise Impossible, naming what to choose, where a format is not for environments with so many seats."""
+    fitting = [f"“{kind.name}”" for kind in FORMATS.values() if kind.plays_alone == (seats == 1)]
+    if slug in FORMATS and FORMATS[slug].plays_alone != (seats == 1):
+        choose = fitting[0] if len(fitting) == 1 else f"one of {', '.join(fitting)}"
+        many = "one seat, so its agents never meet" if seats == 1 else f"{seats} seats, so its agents meet"
+        raise Impossible(f"The environment has {many}: choose {choose}.", field="format")
 
 
 def format_settings(played: Format) -> dict[str, Value]:

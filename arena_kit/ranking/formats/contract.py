@@ -24,7 +24,6 @@ DUELS_OF_MEETING = 100
 """More duels than a meeting can have, with all extensions and those that ended void."""
 MOST_PARTICIPANTS = 500
 """The largest tournament: a Swiss round of that size takes seconds to pair."""
-BASELINE_RULE = "Baselines play everyone but take no rank: a meeting with one counts in the row of the baseline alone."
 MOST_MEETINGS = 5_000
 """The most meetings of a tournament, e.g. of a round robin of 100: all of them are planned again after every result."""
 
@@ -33,27 +32,17 @@ MOST_MEETINGS = 5_000
 class Format(ABC):
     """A format with its settings, which are its fields. Raises Impossible for settings that cannot be.
 
-    rule: how the format goes, in a sentence or two for its page. takes_baselines: whether participants may play without
-    taking a rank, because no meeting of theirs changes who meets or beats anyone else.
+    rule: how the format goes, in a sentence or two for its page. plays_alone: whether it is for environments with one
+    seat, where participants are evaluated and never meet. takes_baselines: whether participants may play without
+    taking a rank, because nothing that they do changes who meets or beats anyone else. baseline_rule: a sentence.
     """
 
     slug: ClassVar[str]
     name: ClassVar[str]
     rule: ClassVar[str]
+    plays_alone: ClassVar[bool] = False
     takes_baselines: ClassVar[bool] = False
-
-    pairs: int = setting(
-        10,
-        "Seat-swapped pairs of matches in a meeting.",
-        1,
-        MOST_PAIRS,
-        worked_out="half of what the environment plays in a duel",
-    )
-    stops_early: bool = setting(
-        default=False,
-        meaning="A duel ends as soon as a sequential test, by the bounds of the environment, has decided which of the "
-        "two is stronger; one that it does not decide is played whole.",
-    )
+    baseline_rule: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for one in settings_of(type(self)):
@@ -95,19 +84,47 @@ class Format(ABC):
 
     @abstractmethod
     def meeting_count(self, count: int) -> int:
-        """How many meetings `count` participants have at most: no walkovers, no withdrawals, no ties at a cut."""
+        """How many meetings `count` participants have at most: no walkovers, no withdrawals, no ties at a cut.
 
-    @abstractmethod
+        Where participants play alone, how many are evaluated.
+        """
+
     def depth(self, count: int) -> int:
         """How many meetings wait for each other at most, so that more workers do not make it shorter."""
+        return 1
+
+    def plan(self, history: History) -> Plan:
+        """How a tournament stands and what to play next. Raises Impossible."""
+        self.check(len(history.participants) - len(history.baselines), len(history.baselines))
+        return self.planned(history)
+
+    @abstractmethod
+    def planned(self, history: History) -> Plan:
+        """The plan of a history whose number of participants has passed `check`."""
+
+
+@dataclass(frozen=True)
+class MeetingFormat(Format):
+    """A format in which participants meet in duels."""
+
+    pairs: int = setting(
+        10,
+        "Seat-swapped pairs of matches in a meeting.",
+        1,
+        MOST_PAIRS,
+        worked_out="half of what the environment plays in a duel",
+    )
+    stops_early: bool = setting(
+        default=False,
+        meaning="A duel ends as soon as a sequential test, by the bounds of the environment, has decided which of the "
+        "two is stronger; one that it does not decide is played whole.",
+    )
 
     @abstractmethod
     def outline(self, history: History) -> Outline:
         """Stages and table of a history whose number of participants has passed `check`."""
 
-    def plan(self, history: History) -> Plan:
-        """How a tournament stands and what to play next. Raises Impossible."""
-        self.check(len(history.participants) - len(history.baselines), len(history.baselines))
+    def planned(self, history: History) -> Plan:
         outline = self.outline(history)
         met: Counter[frozenset[int | None]] = Counter()
         play: list[DuelOrder] = []
@@ -144,7 +161,7 @@ class Format(ABC):
 
 
 @dataclass(frozen=True)
-class KnockOut(Format):
+class KnockOut(MeetingFormat):
     """A format in which meetings need a winner.
 
     A meeting that is level goes on with further duels; if it is still level after `extensions` of them, the better seed

@@ -62,6 +62,20 @@ class CountedDuel:
 
 
 @dataclass(frozen=True, slots=True)
+class CountedScore:
+    """An evaluation that counts, of a participant that plays alone: neither void nor cancelled.
+
+    state: void where the arena itself failed. values: mean score, lower and upper end of its 95% interval; None while
+    it is open, and after a failure of the agent. failure: of the agent, as a sentence.
+    """
+
+    participant: int
+    state: DuelState = DuelState.OPEN
+    values: tuple[float, float, float] | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """All that a plan depends on, besides the settings.
 
@@ -70,8 +84,9 @@ class History:
     were disabled, in the order in which they left, with the last round that then had duels that counted, 0 for none.
     A caller that strikes duels of round k and later lowers every larger value of `left` to k - 1, so that participants
     who are gone are not paired again. Those who leave after the plan is finished are not recorded. seed: of the
-    tournament; the seeds of the duels follow from it. baselines: participants who take no rank. Raises ValueError for a
-    history that contradicts itself.
+    tournament; the seeds of the duels follow from it. baselines: participants who take no rank. scores: in place of
+    duels where participants play alone, in the order in which they were created. Raises ValueError for a history that
+    contradicts itself.
     """
 
     participants: tuple[int, ...]
@@ -79,6 +94,7 @@ class History:
     left: Mapping[int, int] = field(default_factory=dict)
     seed: int = 0
     baselines: frozenset[int] = frozenset()
+    scores: tuple[CountedScore, ...] = ()
 
     def __post_init__(self) -> None:
         known = set(self.participants)
@@ -204,7 +220,7 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table. values: in the order of the table's columns. notes: sentences for the page."""
+    """A row of a table. values: in the order of the table's columns, empty without a score. notes: for the page."""
 
     participant: int
     rank: int
@@ -270,16 +286,19 @@ class Plan(Outline):
     """The plan that follows from a history: how the tournament stands, and what to do next.
 
     play: duels to create now. waiting: open duels that count. stale: duels to take back, which are cancelled when they
-    are open and struck when they are not.
+    are open and struck when they are not. evaluate: participants to evaluate now. evaluated: those whose evaluation is
+    open.
     """
 
     play: tuple[DuelOrder, ...] = ()
     waiting: tuple[CountedDuel, ...] = ()
     stale: tuple[CountedDuel, ...] = ()
+    evaluate: tuple[int, ...] = ()
+    evaluated: tuple[int, ...] = ()
 
     @property
     def is_finished(self) -> bool:
-        return not self.play and not self.waiting
+        return not (self.play or self.waiting or self.evaluate or self.evaluated)
 
     @property
     def round(self) -> int | None:

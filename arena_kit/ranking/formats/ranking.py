@@ -14,6 +14,8 @@ HALVED = (Decision.PLAYED, Decision.UNPLAYABLE)
 NOT_COUNTED = (None, Decision.ANNULLED, Decision.NOT_NEEDED)
 WITHDRAWN = "Withdrew."
 BASELINE = "Baseline."
+SCORE_COLUMNS = ("Mean score", "95% from", "95% to")
+"""The columns of a table of participants that played alone; only the first one ranks."""
 
 
 def rank_rows(
@@ -54,8 +56,8 @@ def standings_of(outline: Outline, baselines: Collection[int] = ()) -> list[Stan
     """The table as of now in terms that every format has: meetings won, drawn and lost, and the sum of scores.
 
     A walkover and a bye are won, as far as the format counts them; meetings that do not count are left out. Points are
-    2 for a meeting won and 1 for a draw; the rank is that of the format, whatever decides there. baselines: those
-    whose meetings count in their own rows alone.
+    2 for a meeting won and 1 for a draw; the rank is that of the format, whatever decides there. Those that played
+    alone have a score instead. baselines: those whose meetings count in their own rows alone.
     """
     wins, draws, losses, scores = ({row.participant: 0.0 for row in outline.table.rows} for _ in range(4))
     for stage, meeting in _counted(outline):
@@ -78,6 +80,7 @@ def standings_of(outline: Outline, baselines: Collection[int] = ()) -> list[Stan
             draws=int(draws[row.participant]),
             losses=int(losses[row.participant]),
             total_score=scores[row.participant],
+            score=row.values if outline.table.columns == SCORE_COLUMNS else (),
         )
         for row in outline.table.rows
     ]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from arena_kit.ranking.formats.contract import MOST_MEETINGS, Format
+from arena_kit.ranking.formats.contract import MOST_MEETINGS, MeetingFormat
 from arena_kit.ranking.formats.meetings import Records, settle_all_play_all
 from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Row, Stage, StageKind, Table
 from arena_kit.ranking.formats.ranking import BASELINE, WITHDRAWN, said
@@ -20,7 +20,7 @@ COLUMNS_STOPPED = ("Points", "Wins", "Scores per match")
 
 
 @dataclass(frozen=True)
-class RoundRobin(Format):
+class RoundRobin(MeetingFormat):
     """All participants meet once, or twice with seats swapped (`legs` 2), by Berger tables.
 
     All duels can be played at once. Table: 2 points for a meeting won, 1 for a draw; then wins, then the total score;
@@ -37,6 +37,9 @@ class RoundRobin(Format):
         "broken by wins, then by the total score."
     )
     takes_baselines: ClassVar[bool] = True
+    baseline_rule: ClassVar[str] = (
+        "Baselines play everyone but take no rank: a meeting with one counts in the row of the baseline alone."
+    )
 
     legs: int = legs_setting()
 
@@ -47,9 +50,6 @@ class RoundRobin(Format):
 
     def meeting_count(self, count: int) -> int:
         return count * (count - 1) // 2 * self.legs
-
-    def depth(self, count: int) -> int:
-        return 1
 
     def outline(self, history: History) -> Outline:
         left = history.left

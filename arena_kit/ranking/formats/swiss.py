@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from arena_kit.ranking.formats.contract import Format
+from arena_kit.ranking.formats.contract import MeetingFormat
 from arena_kit.ranking.formats.meetings import Records, settle_swiss
 from arena_kit.ranking.formats.plan import Decision, History, Meeting, Outline, Stage, StageKind, Table
 from arena_kit.ranking.formats.ranking import HALVED, rank_rows, said
@@ -19,7 +19,7 @@ SHORT = "Ended after {done} of {total} rounds: {reason}."
 
 
 @dataclass(frozen=True)
-class Swiss(Format):
+class Swiss(MeetingFormat):
     """Round by round those with equal points meet, see `swiss_round`; 2 points for a meeting won, 1 for a draw.
 
     rounds: by default as many as it takes to leave one participant with only wins, log2 of the participants rounded up.
