@@ -14,7 +14,7 @@ from arena_kit.environment.availability import Unavailability, trouble_of
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
-from core.duels.pausing import duel_pause, paused_because
+from core.duels.pausing import job_pause, paused_because
 from core.environments.availability import (
     PAUSE,
     duel_delay,
@@ -47,8 +47,8 @@ def if_makeable(
     def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
         environment = _environment(job)
         played: Job = job
-        if isinstance(played, Duel) and (because := paused_because(played)):
-            duel_pause(duel=played, because=because, log=lease.text)
+        if isinstance(played, Duel | Evaluation) and (because := paused_because(played)):
+            job_pause(job=played, because=because, log=lease.text)
             return
         waiting = played if isinstance(played, Duel) and not environment.is_available else None
         try:

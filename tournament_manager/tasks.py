@@ -13,7 +13,7 @@ from core.editions.advance import environment_advance
 from core.editions.planned import schedules_run
 from core.jobs.apart import apart
 from core.jobs.artifacts import artifacts_sweep
-from core.models import Environment
+from core.models import Environment, EnvironmentKind
 from core.operations.reaper import look
 from core.submissions.images import duels_delay_rebuilt
 from core.submissions.promotions import promotions_decide
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 def tournaments_advance(environment_id: int) -> None:
     """Refresh standings, end and start editions of one environment. Safe to call at any time, any number of times."""
     # The clock of the database, because that of this machine may be wrong.
-    environment = Environment.objects.annotate(now=Now()).filter(pk=environment_id, seats__gt=1).first()
+    environment = Environment.objects.annotate(now=Now()).filter(pk=environment_id, kind=EnvironmentKind.RULES).first()
     if environment is not None:
         # First, because promotions decide which versions play next.
         with apart("The promotions"):
@@ -48,6 +48,6 @@ def watchdog(_: int = 0) -> None:
     for task in (schedules_run, assignments_advance, deadlines_tell) if environments else ():
         with apart(task.__name__):
             task(now=environments[0].now)
-    for environment in (one for one in environments if one.seats > 1):
+    for environment in (one for one in environments if not one.is_app):
         with apart(environment):
             environment_advance(environment, now=environment.now)

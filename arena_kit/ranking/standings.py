@@ -41,7 +41,7 @@ class DuelResult:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One row of the table. score: of one that played alone, its mean and both ends of the 95% interval."""
+    """One row of the table. score: of one that played alone, with both ends of its 95% interval."""
 
     submission: int
     rank: int
@@ -50,7 +50,9 @@ class Standing:
     draws: int
     losses: int
     total_score: float
-    score: tuple[float, ...] = ()
+    score: float | None = None
+    score_low: float | None = None
+    score_high: float | None = None
 
 
 def duel_results(entries: Iterable[Entry]) -> list[DuelResult]:

@@ -26,4 +26,5 @@ def environment_advance(environment: Environment, *, now: datetime) -> None:
     for tournament, step in steps:
         with apart(tournament):
             step()
-    editions.advance(environment, now=now)
+    if not environment.is_scored:
+        editions.advance(environment, now=now)

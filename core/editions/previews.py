@@ -6,9 +6,10 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from arena_kit.ranking.formats import Plan
-from core.editions.progress import format_of, history_of
+from core.editions.progress import history_of
 from core.models import Duel, Participant, Tournament, ranked
 from core.tournaments.rounds import counting, last_round
+from core.tournaments.rules import format_of
 
 
 @dataclass(frozen=True, slots=True)

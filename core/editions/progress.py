@@ -12,17 +12,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from arena_kit.ranking.formats import (
-    MOST_PAIRS,
-    CountedDuel,
-    DuelState,
-    Format,
-    History,
-    Impossible,
-    Plan,
-    format_make,
-    format_settings,
-)
+from arena_kit.ranking.formats import CountedDuel, DuelState, History, Impossible, Plan, format_settings
 from arena_kit.ranking.formats.ranking import standings_of
 from arena_kit.ranking.standings import duel_results
 from core.editions import follow
@@ -47,6 +37,8 @@ from core.tournaments.rounds import (
     tournament_lock,
     tournament_open,
 )
+from core.tournaments.rules import format_of
+from core.tournaments.scoring import evaluations_draw, scores_of
 from core.tournaments.seeding import seeded
 from core.tournaments.services import STANDING_FIELDS, standings_save, tournament_finish
 
@@ -56,15 +48,6 @@ LEFT = "One of the two has left the tournament."
 
 class NotYet(Refused):
     """The planned tournament is not due; an organiser may have put it off a moment ago."""
-
-
-def format_of(tournament: Tournament) -> Format:
-    """The format of a tournament with its settings. Raises Impossible.
-
-    Without `pairs`, meetings are as long as the duels of the environment's editions.
-    """
-    usual = max(1, min(tournament.environment.matches_per_duel // 2, MOST_PAIRS))
-    return format_make(tournament.format, {"pairs": usual, **tournament.settings})
 
 
 def history_of(tournament: Tournament) -> History:
@@ -104,6 +87,7 @@ def history_of(tournament: Tournament) -> History:
         left=left,
         seed=tournament.seed,
         baselines=frozenset(who for who, is_baseline in seeds if is_baseline),
+        scores=scores_of(tournament),
     )
 
 
@@ -152,7 +136,8 @@ def tournament_step(tournament: Tournament, *, now: datetime) -> None:
     if not plan_of(tournament).is_finished:
         editions.leave_where_due(tournament)
     if _follow(tournament, ends=False):
-        editions.ratings_at_end(tournament)
+        if not tournament.plays_alone:
+            editions.ratings_at_end(tournament)
         _follow(tournament, ends=True)
     tournament.refresh_from_db()
 
@@ -204,7 +189,8 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
             return False
         plan, struck_count = _taken_back(locked)
         # Duels that cannot be played would be void, and drawn again at every step.
-        shortfall = (locked.paused_because or locked.environment.closed_because) if plan.play else ""
+        is_due = bool(plan.play or plan.evaluate)
+        shortfall = (locked.paused_because or locked.environment.closed_because) if is_due else ""
         if shortfall != locked.shortfall:
             Tournament.objects.filter(pk=locked.pk).update(shortfall=shortfall[:200])
         play = () if shortfall else plan.play
@@ -223,8 +209,9 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
                 for order in play
             ],
         )
-        if play:
-            # Planned again with the duels just created.
+        evaluations_draw(tournament=locked, submissions=() if shortfall else plan.evaluate)
+        if is_due and not shortfall:
+            # Planned again with the duels and evaluations just created.
             plan = plan_of(locked)
         _write(locked, plan)
         if ends and plan.is_finished:

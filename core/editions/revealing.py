@@ -8,12 +8,13 @@ from django.db import transaction
 
 from arena_kit.ranking.formats import FORMATS, Outline
 from core.cache.answers import cached
-from core.editions.progress import format_of, history_of, plan_of
+from core.editions.progress import history_of, plan_of
 from core.errors import Refused
 from core.models import Audience, Tournament, TournamentState
 from core.tournaments.brackets import Drawn, bracket_get, plan_version
 from core.tournaments.planning import results_release
 from core.tournaments.rounds import last_round, tournament_lock
+from core.tournaments.rules import format_of
 
 KEPT_SECONDS = 60.0
 """How long a tournament after a round is kept while its plan stays."""
@@ -24,7 +25,8 @@ def can_reveal(tournament: Tournament, to: str) -> bool:
     """Return whether rounds of a tournament can be withheld from these people and shown to them one by one."""
     is_played = tournament.state in (TournamentState.RUNNING, TournamentState.FINISHED)
     is_withheld = tournament.results not in (Audience.PUBLIC, to)
-    return is_played and is_withheld and not tournament.is_automatic and tournament.format in FORMATS
+    has_rounds = tournament.format in FORMATS and not (tournament.is_automatic or tournament.plays_alone)
+    return is_played and is_withheld and has_rounds
 
 
 def round_next(tournament: Tournament, to: str) -> int:

@@ -17,7 +17,7 @@ from arena_kit.environment.availability import Unavailability
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
-from core.duels.pausing import duel_give_back
+from core.duels.pausing import job_give_back_unbegun
 from core.environments.holding import duels_try_again, failing_key
 from core.errors import Refused
 from core.jobs.control import job_cancel_if_open
@@ -103,7 +103,7 @@ def duels_delay(*, environment: Environment) -> int:
 
 def duel_delay(*, duel: Duel, environment: Environment, log: str) -> None:
     """Give a running duel back because its environment is not available, and delay the others of the environment."""
-    duel_give_back(duel=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
+    job_give_back_unbegun(job=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
     # One look of one worker is enough for all of them.
     duels_delay(environment=environment)
 

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.kits import runs_by_id
-from core.duels.pausing import duels_go_on, duels_pause
+from core.duels.pausing import jobs_pause, paused_go_on
 from core.environments.availability import RETIRED, picture_of
 from core.environments.renewal import rules_renew
 from core.errors import Refused
@@ -88,7 +88,7 @@ def environment_close(*, environment: Environment) -> None:
     """Close an environment: it takes no uploads and begins no editions, and its duels wait. Raises Refused."""
     if not Environment.objects.filter(pk=environment.pk, is_active=True).update(is_active=False):
         raise Refused("It is closed already.")
-    duels_pause(_duels(environment), because=f"{environment} is closed at the moment.")
+    jobs_pause(_duels(environment), because=f"{environment} is closed at the moment.")
 
 
 def environment_open(*, environment: Environment) -> None:
@@ -97,7 +97,7 @@ def environment_open(*, environment: Environment) -> None:
         raise Refused(f"{RETIRED} Put it back and run sync_environments, which opens it.")
     if not Environment.objects.filter(pk=environment.pk, is_active=False).update(is_active=True):
         raise Refused("It is open already.")
-    duels_go_on(_duels(environment))
+    paused_go_on(_duels(environment))
     task_request("tournament", TOURNAMENT_TASK, environment.pk)
 
 
@@ -110,7 +110,7 @@ def environment_settings_save(*, environment: Environment, fields: Collection[st
     with transaction.atomic():
         environment.save(update_fields=fields)
         if "is_active" in fields and environment.is_active:
-            duels_go_on(_duels(environment))
+            paused_go_on(_duels(environment))
         if {"play", "active_per_owner", "is_active"} & set(fields):
             task_request("tournament", TOURNAMENT_TASK, environment.pk)
         if environment.is_scored and not environment.is_app:

@@ -12,9 +12,9 @@ from core.notices.services import notify
 def evaluation_ended(evaluation: Evaluation) -> None:
     """Tell the owner the score of a version. A later one of the same agent replaces it while it is unread.
 
-    What a program asked for causes no notice.
+    What a program asked for causes no notice, and a tournament tells ranks when it ends.
     """
-    if evaluation.run_id is not None:
+    if evaluation.run_id is not None or evaluation.tournament_id is not None:
         return
     if evaluation.assignment is not None:
         _tested(evaluation, evaluation.assignment)

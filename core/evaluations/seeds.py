@@ -12,7 +12,7 @@ from arena_kit.environment.episodes import seeds_sha256
 from core.errors import Refused
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import evaluations_renew
-from core.models import Assignment, Environment, Evaluation, SeedList, SeedPurpose, User
+from core.models import Assignment, Audience, Environment, Evaluation, SeedList, SeedPurpose, Tournament, User
 
 FIRST_PRACTICE_SEED = 1
 HIDDEN_SEED_BITS = 48
@@ -27,7 +27,7 @@ def seed_lists_ensure(*, environment: Environment) -> None:
     if newest is None or newest.seeds != practice:
         _create(environment, SeedPurpose.PRACTICE, practice)
     if ranking_list(environment) is None:
-        _create(environment, SeedPurpose.RANKING, _draw(environment))
+        _create(environment, SeedPurpose.RANKING, _draw(environment.episodes_per_evaluation))
 
 
 def in_final_phase(environment: Environment) -> bool:
@@ -77,22 +77,35 @@ def seeds_for_assignment(assignment: Assignment) -> SeedList:
     found = SeedList.objects.filter(assignment=assignment, environment=environment).first()
     if found is None:
         SeedList.objects.filter(assignment=assignment).delete()
-        found = _create(environment, SeedPurpose.RANKING, _draw(environment), assignment=assignment)
+        found = _create(
+            environment, SeedPurpose.RANKING, _draw(environment.episodes_per_evaluation), assignment=assignment
+        )
     return found
+
+
+def seeds_for_tournament(tournament: Tournament, count: int) -> SeedList:
+    """Draw the hidden seeds of a tournament's own final phase, unless it has some. The caller holds its row."""
+    found = SeedList.objects.filter(tournament=tournament).first()
+    return found or _create(tournament.environment, SeedPurpose.FINAL, _draw(count), tournament=tournament)
+
+
+def seeds_of_tournament_reveal(tournament: Tournament) -> None:
+    """Publish the seeds of a tournament once it is over and everyone may see its results; else do nothing."""
+    if tournament.ended_at is not None and tournament.results == Audience.PUBLIC:
+        SeedList.objects.filter(tournament=tournament, revealed_at=None).update(revealed_at=timezone.now())
 
 
 def _replace(environment: Environment, purpose: SeedPurpose, by: User | None, reason: str) -> list[Evaluation]:
     before = ranking_list(environment)
-    _create(environment, purpose, _draw(environment), created_by=by)
+    _create(environment, purpose, _draw(environment.episodes_per_evaluation), created_by=by)
     if before is not None:
         seed_list_reveal(seed_list=before)
     return evaluations_renew(environment=environment, reason=reason)
 
 
-def _draw(environment: Environment) -> list[int]:
-    count = max(FEWEST_HIDDEN_SEEDS, environment.episodes_per_evaluation)
+def _draw(count: int) -> list[int]:
     drawn: set[int] = set()
-    while len(drawn) < count:
+    while len(drawn) < max(FEWEST_HIDDEN_SEEDS, count):
         drawn.add(secrets.randbits(HIDDEN_SEED_BITS))
     return sorted(drawn)
 

@@ -24,7 +24,7 @@ def revealed_lists(environment: Environment) -> list[SeedList]:
 
 
 def _ranking(environment: Environment) -> QuerySet[SeedList]:
-    return environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).filter(assignment=None)
+    return environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).filter(assignment=None, tournament=None)
 
 
 def board_can_change(environment: Environment) -> bool:

@@ -18,6 +18,7 @@ from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.locks import agent_lock
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.phase_selectors import validation_of
 from core.jobs.states import OPEN, seconds_running
 from core.jobs.written import written_once
@@ -30,8 +31,10 @@ from core.models import (
     JobFault,
     JobState,
     Recording,
+    SeedList,
     Submission,
     SubmissionForm,
+    Tournament,
     Validation,
 )
 from core.monitoring.metrics import evaluation_completed, matches_played
@@ -53,17 +56,30 @@ def evaluation_create(*, submission: Submission, assignment: Assignment | None =
         if assignment is not None:
             seed_list = assignment.seed_list
         assert seed_list is not None or not is_verified, "sync_environments gives every one-seat environment a list"
-        evaluation = Evaluation.objects.create(
-            assignment=assignment,
-            submission=submission,
-            agent=submission.agent,
-            environment=environment,
-            environment_version=environment.spec_id,
-            seed_list=seed_list,
-            is_verified=is_verified,
-            episode_count=len(seed_list.seeds) if seed_list else 0,
+        return evaluation_new(
+            submission=submission, seed_list=seed_list, environment_version=environment.spec_id, assignment=assignment
         )
-        job_enqueue(job=evaluation)
+
+
+def evaluation_new(
+    *,
+    submission: Submission,
+    seed_list: SeedList | None,
+    environment_version: str,
+    **of: Assignment | Tournament | None,
+) -> Evaluation:
+    """Put an evaluation in line. seed_list: None for a script. of: the assignment or tournament in which it counts."""
+    evaluation = Evaluation.objects.create(
+        submission=submission,
+        agent=submission.agent,
+        environment=submission.agent.environment,
+        environment_version=environment_version,
+        seed_list=seed_list,
+        is_verified=seed_list is not None,
+        episode_count=len(seed_list.seeds) if seed_list else 0,
+        **of,
+    )
+    job_enqueue(job=evaluation)
     return evaluation
 
 
@@ -145,7 +161,8 @@ def evaluation_succeed(
         standing_decide(agent=agent)
         _count(evaluation, agent, episodes)
         evaluation_ended(evaluation)
-        if evaluation.run_id is not None or evaluation.assignment_id is not None:
+        _tell_tournament(evaluation)
+        if any(of is not None for of in (evaluation.run_id, evaluation.assignment_id, evaluation.tournament_id)):
             return
         for choice, number in _episodes_to_record(recorded).items():
             row = Recording(evaluation=evaluation, practice=practice, choice=choice, episode_number=number)
@@ -223,6 +240,13 @@ def evaluation_fail(
             **asdict(artifacts),
         )
         standing_decide(agent=agent)
+        _tell_tournament(evaluation)
+
+
+def _tell_tournament(evaluation: Evaluation) -> None:
+    """Wake the worker that makes the table of its tournament."""
+    if evaluation.tournament_id is not None:
+        task_request("tournament", TOURNAMENT_TASK, evaluation.environment_id)
 
 
 def _count(evaluation: Evaluation, agent: Agent, episodes: list[EpisodeRow]) -> None:

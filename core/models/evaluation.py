@@ -25,7 +25,7 @@ class SeedPurpose(models.TextChoices):
 class SeedList(models.Model):
     """The seeds of an evaluation's episodes. Practice lists are public, other lists only once they are revealed.
 
-    The newest list that is neither for practice nor of an assignment ranks an environment.
+    The newest list that is neither for practice nor of an assignment or a tournament ranks an environment.
     """
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seed_lists")
@@ -41,6 +41,10 @@ class SeedList(models.Model):
         "core.Assignment", on_delete=models.CASCADE, null=True, editable=False, related_name="seed_list"
     )
     """Set for seeds that count in an assignment alone."""
+    tournament = models.OneToOneField(
+        "core.Tournament", on_delete=models.CASCADE, null=True, editable=False, related_name="seed_list"
+    )
+    """Set for seeds that count in a tournament alone."""
 
     class Meta:
         ordering = ["pk"]
@@ -71,10 +75,10 @@ def new_order_secret() -> str:
 
 
 class CountedManager(models.Manager["Evaluation"]):
-    """The evaluations that count. Those of programs (`Run`) and of assignments are on no board and have no page."""
+    """The evaluations that count. Those of programs, assignments and tournaments are on no board and have no page."""
 
     def get_queryset(self) -> models.QuerySet[Evaluation]:
-        return super().get_queryset().filter(run=None, assignment=None)
+        return super().get_queryset().filter(run=None, assignment=None, tournament=None)
 
 
 class Evaluation(Job, Checkable):
@@ -101,6 +105,13 @@ class Evaluation(Job, Checkable):
         "core.Assignment", on_delete=models.CASCADE, null=True, blank=True, related_name="evaluations"
     )
     """Set for one on the seeds of an assignment; it counts there alone."""
+    tournament = models.ForeignKey(
+        "core.Tournament", on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
+    )
+    """Set for one on the seeds of a tournament; it counts there alone."""
+    void_because = models.CharField(
+        max_length=200, blank=True, db_default="", editable=False, help_text="Why it counts for its tournament no more."
+    )
     seed_list = models.ForeignKey(SeedList, on_delete=models.PROTECT, null=True, related_name="evaluations")
     """None for a script."""
     order_secret = models.CharField(

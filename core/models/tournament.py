@@ -8,6 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from arena_kit.environment.spec import BARE
+from arena_kit.ranking.formats import FORMATS
 from core.models.agent import Agent, Submission
 from core.models.course import Course
 from core.models.environment import Environment
@@ -225,6 +226,11 @@ class Tournament(Zoned):
         return self.format in (LADDER, CHOSEN)
 
     @property
+    def plays_alone(self) -> bool:
+        """Return whether its participants never meet: each is evaluated, and its score ranks it."""
+        return self.format in FORMATS and FORMATS[self.format].plays_alone
+
+    @property
     def title(self) -> str:
         """Its name on pages whose environment is clear."""
         return self.name or f"{'Ladder, edition' if self.is_ladder else 'Edition'} {self.edition}"
@@ -288,6 +294,9 @@ class Participant(models.Model):
     losses = models.PositiveIntegerField(default=0)
     points = models.PositiveIntegerField(default=0, help_text="2 for each duel won, 1 for each draw.")
     total_score = models.FloatField(default=0.0, help_text="Sum of the scores of its matches.")
+    score = models.FloatField(null=True, editable=False, help_text="Mean score of one that played alone.")
+    score_low = models.FloatField(null=True, editable=False, help_text="Lower end of the mean's 95% interval.")
+    score_high = models.FloatField(null=True, editable=False)
     rank = models.PositiveIntegerField(default=1, help_text="Ties share: 1, 1, 3.")
     seeding = models.PositiveIntegerField(null=True, blank=True, help_text="Place in the seeding, from 1.")
     is_baseline = models.BooleanField(
@@ -357,5 +366,5 @@ class Participant(models.Model):
 
     @property
     def has_played(self) -> bool:
-        """Return whether any of its duels counts; before that, all participants share rank 1."""
-        return bool(self.wins or self.draws or self.losses)
+        """Return whether a duel or a score of it counts; before that, all participants share rank 1."""
+        return bool(self.wins or self.draws or self.losses) or self.score is not None

@@ -14,9 +14,21 @@ from core.jobs.apart import apart
 from core.jobs.control import job_cancel, job_cancel_if_open
 from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN, StaleJob
-from core.models import Agent, CancelCode, Duel, JobState, LedgerChange, Participant, Tournament, TournamentState, User
+from core.models import (
+    Agent,
+    CancelCode,
+    Duel,
+    Evaluation,
+    JobState,
+    LedgerChange,
+    Participant,
+    Tournament,
+    TournamentState,
+    User,
+)
 from core.ratings.ledger import ledger_change
 from core.tournaments.rounds import GONE, last_round
+from core.tournaments.scoring import evaluations_cancel
 
 
 def participants_withdraw_barred(*, tournament: Tournament) -> None:
@@ -62,6 +74,13 @@ def participants_withdraw(rows: QuerySet[Participant], *, by_owner: bool = False
     organiser has barred the agent or its owner.
     Participants come before duels, each by key, so that two withdrawals of opponents never wait for each other.
     """
+    # No other result depends on an evaluation. They come before tournaments, see `core.jobs.locks`.
+    own = Q()
+    for row in rows:
+        own |= Q(tournament=row.tournament_id, submission=row.submission_id)
+    if own:
+        why = "The agent has left the tournament."
+        evaluations_cancel(Evaluation.every.filter(own), code=CancelCode.PLAYER_LEFT, reason=why)
     duels: dict[int, tuple[Duel, str, bool]] = {}
     left: dict[int, Tournament] = {}
     count = 0

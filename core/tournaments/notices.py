@@ -173,7 +173,7 @@ def _announce_end(tournament: Tournament, rows: list[Participant]) -> None:
             "agent": row.submission.agent.name,
             "version": row.submission.number,
             "owner": row.submission.agent.owner.username,
-            "points": row.points,
+            **({"score": row.score} if tournament.plays_alone else {"points": row.points}),
         }
         for row in _in_table(rows)[:TOP]
     ]

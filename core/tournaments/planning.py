@@ -9,10 +9,11 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from arena_kit.ranking.formats import MOST_PARTICIPANTS, Format, format_make, settings_checked
+from arena_kit.ranking.formats import MOST_PARTICIPANTS, Format, format_fit, format_make, settings_checked
 from arena_kit.text import plain_line
 from core.courses.repeats import next_name, weeks_later
 from core.errors import Refused
+from core.evaluations.seeds import seeds_of_tournament_reveal
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import (
     WINDOW,
@@ -76,6 +77,7 @@ def plan_problems(
     played: list[Format] = []
     checks: tuple[Callable[[], None], ...] = (
         lambda: environment_check(tournament.environment),
+        lambda: format_fit(tournament.format, tournament.environment.seats),
         lambda: name_check(tournament.name, most=NAME_LENGTH),
         lambda: played.append(format_make(tournament.format, tournament.settings)),
     )
@@ -103,7 +105,12 @@ def plan_problems(
         yield Refused("Name the teams that may take part.", field="teams")
     if tournament.eligibility == Eligibility.INVITED and not invited:
         yield Refused("Name the people who are invited.", field="invited")
-    if tournament.seeded_by == Seeding.BY_HAND and not tournament.has_registration:
+    if tournament.plays_alone:
+        if tournament.seeded_by != Seeding.RATING:
+            yield Refused("Agents that play alone need no seeds: leave them by rating.", field="seeded_by")
+        if not tournament.has_openings:
+            yield Refused("Agents that play alone have no openings to leave out.", field="has_openings")
+    elif tournament.seeded_by == Seeding.BY_HAND and not tournament.has_registration:
         yield Refused("Seeds by hand are given to registered agents: open a registration.", field="seeded_by")
 
 
@@ -131,11 +138,8 @@ def name_check(name: str, *, most: int, field: str = "name") -> None:
 
 def environment_check(environment: Environment) -> None:
     """Raise Refused where no tournament can be planned."""
-    if environment.is_scored:
-        raise Refused(
-            f"{environment} has one seat: its agents are ranked by score. Choose an environment with two seats.",
-            field="environment",
-        )
+    if environment.is_app:
+        raise Refused(f"{environment} is an application, which has no tournaments.", field="environment")
     if not environment.is_active:
         raise Refused(f"{environment} is inactive; make it active first.", field="environment")
 
@@ -271,7 +275,8 @@ def results_release(*, tournament: Tournament, to: str = Audience.PUBLIC) -> Non
 
 
 def _released(tournament: Tournament) -> None:
-    """Note a change in the visibility of the results, which ratings depend on."""
+    """Note a change in the visibility of the results, which ratings and the seeds of those that play alone depend on."""
+    seeds_of_tournament_reveal(tournament)
     ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
 
 
@@ -286,6 +291,8 @@ def _complete(tournament: Tournament, *, now: datetime) -> None:
     if tournament.environment.course_id is not None:
         tournament.course = tournament.environment.course
     tournament.settings = settings_checked(tournament.format, tournament.settings)
+    # Ratings come from duels.
+    tournament.is_rated = tournament.is_rated and not tournament.plays_alone
     tournament.teams = [name.strip() for name in tournament.teams if name.strip()]
     if tournament.registration_closes_at is not None and tournament.registration_opens_at is None:
         tournament.registration_opens_at = now

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from arena_kit.ranking.formats import format_make
+from django.db.models import QuerySet
+
+from arena_kit.ranking.formats import ByScore
 from core.errors import Refused
 from core.jobs.worker_selectors import places_alive
-from core.models import Agent, Duel, Environment, JobState, Tournament, User
+from core.models import Agent, Duel, Environment, Evaluation, JobState, Tournament, User
 from core.tournaments.registration_selectors import eligible_count
+from core.tournaments.rules import format_of
 
 DUELS_READ = 50
 """The number of last duels of an environment from which the time of a match is worked out."""
@@ -40,8 +44,7 @@ class PlanPreview:
 
 def plan_preview(tournament: Tournament, invited: Sequence[User], baselines: Sequence[Agent] = ()) -> PlanPreview:
     """Return what a plan would mean. The row may be one that is not saved, but its plan has no problems."""
-    usual = tournament.environment.matches_per_duel // 2
-    played = format_make(tournament.format, {"pairs": usual, **tournament.settings})
+    played = format_of(tournament)
     eligible = eligible_count(tournament, invited, baselines)
     count = min(eligible, tournament.max_participants or eligible)
     if count < played.fewest:
@@ -50,7 +53,9 @@ def plan_preview(tournament: Tournament, invited: Sequence[User], baselines: Seq
         played.check(count, len(baselines))
     except Refused as refusal:
         return PlanPreview(eligible, count, str(refusal))
-    duels, matches, places = played.meeting_count(count + len(baselines)), 2 * played.pairs, places_alive(Duel)
+    kind = Evaluation if isinstance(played, ByScore) else Duel
+    duels, places = played.meeting_count(count + len(baselines)), places_alive(kind)
+    matches = played.episodes if isinstance(played, ByScore) else 2 * played.pairs
     seconds = match_seconds(tournament.environment)
     if seconds is not None:
         # More workers help only as long as meetings do not wait for each other.
@@ -59,13 +64,15 @@ def plan_preview(tournament: Tournament, invited: Sequence[User], baselines: Seq
 
 
 def match_seconds(environment: Environment) -> float | None:
-    """Return how long a match of the last duels took, the start of the players included; None without any."""
-    ended = Duel.objects.filter(
-        player_1__agent__environment=environment, state=JobState.SUCCEEDED, matches_done__gt=0, started_at__isnull=False
-    )
-    rows = list(ended.order_by("-pk").values_list("started_at", "ended_at", "matches_done")[:DUELS_READ])
-    matches = sum(done for _, _, done in rows)
-    taken = sum((end - start).total_seconds() for start, end, _ in rows if start and end)
+    """Return how long a match of the last duels took, or an episode, the start of players included; None without."""
+    rows: QuerySet[Any] = Duel.objects.filter(player_1__agent__environment=environment)
+    done = "matches_done"
+    if environment.is_scored:
+        rows, done = Evaluation.objects.filter(environment=environment), "episodes_done"
+    ended = rows.filter(state=JobState.SUCCEEDED, started_at__isnull=False, **{f"{done}__gt": 0})
+    read = list(ended.order_by("-pk").values_list("started_at", "ended_at", done)[:DUELS_READ])
+    matches = sum(count for *_, count in read)
+    taken = sum((end - start).total_seconds() for start, end, _ in read if start and end)
     return taken / matches if matches else None
 
 

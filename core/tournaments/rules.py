@@ -5,7 +5,21 @@ from __future__ import annotations
 from django.db.models import F, OuterRef, Subquery
 
 from arena_kit.environment.spec import BARE
+from arena_kit.ranking.formats import FORMATS, Format, format_make, settings_of
 from core.models import Duel, Environment, Tournament
+
+
+def format_of(tournament: Tournament) -> Format:
+    """The format of a tournament with its settings. Raises Impossible.
+
+    What is left out is as in the environment: meetings are as long as the duels of its editions, and a participant that
+    plays alone plays as many episodes as for the board.
+    """
+    environment = tournament.environment
+    usual = {"pairs": environment.matches_per_duel // 2, "episodes": environment.episodes_per_evaluation}
+    known = settings_of(FORMATS[tournament.format]) if tournament.format in FORMATS else ()
+    given = {one.name: max(one.least, min(usual[one.name], one.most)) for one in known if one.name in usual}
+    return format_make(tournament.format, given | tournament.settings)
 
 
 def rules_of(tournament: Tournament) -> str:

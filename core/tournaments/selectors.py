@@ -11,6 +11,8 @@ from core.jobs.waits import ON_HOLD
 from core.models import (
     Duel,
     Environment,
+    Evaluation,
+    JobFault,
     JobState,
     Participant,
     RatingPool,
@@ -18,6 +20,7 @@ from core.models import (
     TournamentState,
     User,
 )
+from core.tournaments.scoring import evaluations_counting
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,10 @@ def tournament_progress(tournament: Tournament) -> EditionProgress:
         # While it runs, further duels are still to be chosen.
         planned = tournament.settings.get("planned_duels", 0) if tournament.state == TournamentState.RUNNING else 0
         return replace(found, total=max(found.total, planned))
+    if tournament.plays_alone:
+        # Those that the arena failed are made again.
+        found = _progress(evaluations_counting(tournament).exclude(state=JobState.FAILED, fault=JobFault.PLATFORM))
+        return replace(found, total=max(found.total, tournament.participants.filter(withdrawn_at=None).count()))
     return _progress(tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED))
 
 
@@ -108,7 +115,7 @@ def participant_progress(participant: Participant) -> EditionProgress:
     return _progress(_duels_of(participant))
 
 
-def _progress(duels: Manager[Duel] | QuerySet[Duel]) -> EditionProgress:
+def _progress(duels: Manager[Duel] | QuerySet[Duel] | QuerySet[Evaluation]) -> EditionProgress:
     counts = duels.aggregate(
         total=Count("pk"),
         succeeded=Count("pk", filter=Q(state=JobState.SUCCEEDED)),

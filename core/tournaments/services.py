@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from core.duels.pausing import duels_go_on, duels_pause
+from arena_kit.ranking.formats.ranking import SCORE_FIGURES
+from core.duels.pausing import jobs_pause, paused_go_on
 from core.duels.seeds import duel_seed
 from core.duels.services import BATCH_SIZE, duels_enqueue
 from core.duels.stopping import duel_test
 from core.errors import Refused
+from core.evaluations.seeds import seeds_of_tournament_reveal
 from core.jobs.control import job_cancel_if_open
 from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
@@ -21,6 +23,7 @@ from core.models import (
     CancelCode,
     Duel,
     Environment,
+    Evaluation,
     LedgerChange,
     Participant,
     Play,
@@ -33,9 +36,10 @@ from core.ratings.ledger import ledger_change
 from core.ratings.notices import tournament_rated
 from core.ratings.participants import participants_write
 from core.tournaments.notices import tournament_called_off, tournament_ended, tournament_started
+from core.tournaments.scoring import evaluations_cancel
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
-STANDING_FIELDS = ("rank", "points", "wins", "draws", "losses", "total_score")
+STANDING_FIELDS = ("rank", "points", "wins", "draws", "losses", "total_score", *SCORE_FIGURES)
 
 
 class EditionTaken(Exception):
@@ -148,6 +152,7 @@ def tournament_finish(*, tournament: Tournament) -> bool:
         is_ended = _end(tournament, TournamentState.FINISHED, TournamentState.RUNNING)
         if is_ended:
             tournament.refresh_from_db(fields=["state", "ended_at"])
+            seeds_of_tournament_reveal(tournament)
             tournament_ended(tournament)
             tournament_rated(tournament)
     return is_ended
@@ -166,19 +171,24 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
         if tournament.is_ladder:
             ladder_stop(environment=tournament.environment)
         open_duels_cancel(tournament=tournament, reason=reason)
+        own = Evaluation.every.filter(tournament=tournament)
+        evaluations_cancel(own, code=CancelCode.TOURNAMENT_OVER, reason=reason)
+        tournament.refresh_from_db(fields=["ended_at"])
+        seeds_of_tournament_reveal(tournament)
         tournament_called_off(tournament, reason)
         # A result may have come in since the last step.
         ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.CANCEL, tournament=tournament)
 
 
 def tournament_pause(*, tournament: Tournament) -> None:
-    """Let no further duel of a running tournament of organisers begin. Raises Refused."""
+    """Let no further duel or evaluation of a running tournament of organisers begin. Raises Refused."""
     running = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING, is_automatic=False)
     with transaction.atomic():
         if not running.filter(paused_at=None).update(paused_at=Now()):
             raise Refused("It is not running, or is paused already.")
         tournament.refresh_from_db()
-        duels_pause(tournament.duels.all(), because=tournament.paused_because)
+        for jobs in (tournament.duels.all(), Evaluation.every.filter(tournament=tournament)):
+            jobs_pause(jobs, because=tournament.paused_because)
 
 
 def tournament_go_on(*, tournament: Tournament) -> None:
@@ -186,7 +196,8 @@ def tournament_go_on(*, tournament: Tournament) -> None:
     with transaction.atomic():
         if not Tournament.objects.filter(pk=tournament.pk).exclude(paused_at=None).update(paused_at=None):
             raise Refused("It is not paused.")
-        duels_go_on(tournament.duels.all())
+        for jobs in (tournament.duels.all(), Evaluation.every.filter(tournament=tournament)):
+            paused_go_on(jobs)
         task_request("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 

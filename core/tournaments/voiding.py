@@ -1,16 +1,18 @@
-"""Voids rounds and meetings of organisers' tournaments, so that they are played again."""
+"""Voids rounds, meetings and scores of organisers' tournaments, so that they are played again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from core.errors import Refused
-from core.models import Duel, JobState, LedgerChange, Submission, Tournament, TournamentState, User
+from core.jobs.states import OPEN
+from core.models import Duel, JobState, LedgerChange, Participant, Submission, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
 from core.tournaments.rounds import GONE, counting, duels_strike, last_round, leaving_forget, tournament_lock
+from core.tournaments.scoring import evaluations_counting
 
 VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)
 
@@ -30,7 +32,7 @@ def round_void(*, tournament: Tournament, number: int, reason: str, user: User |
             last = counting(locked).aggregate(last=Max("round"))["last"]
             drawn = f"the last one that was is round {last}" if last else "none was so far"
             raise Refused(f"Round {number} was not drawn: {drawn}.")
-        _check_playable(locked, duels)
+        _check_playable(locked, _players(duels))
         leaving_forget(tournament=locked, number=number)
         duels_strike(duels=duels, reason=reason, user=user)
         _go_on(locked)
@@ -47,7 +49,7 @@ def meeting_void(*, duel: Duel, reason: str, user: User | None) -> None:
     with transaction.atomic():
         locked = tournament_lock(duel.tournament)
         duels = [duel, *_meeting(locked, duel).filter(number__gt=duel.number)]
-        _check_playable(locked, duels)
+        _check_playable(locked, _players(duels))
         duels_strike(duels=duels, reason=reason, user=user)
         _go_on(locked)
 
@@ -69,9 +71,28 @@ def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
             raise Refused(
                 "Its meeting has already been decided or replayed without this duel, so there is nothing to play again."
             )
-        _check_playable(locked, duels)
+        _check_playable(locked, _players(duels))
         duels_strike(duels=duels, reason=reason, user=user)
         _go_on(locked)
+
+
+def evaluation_void(*, participant: Participant, reason: str) -> None:
+    """Void the score of a participant that plays alone, so that it is evaluated again. As `round_void`."""
+    with transaction.atomic():
+        locked = tournament_lock(participant.tournament)
+        _check_voidable(locked)
+        if not locked.participants.filter(pk=participant.pk, withdrawn_at=None).exists():
+            raise Refused("It has left the tournament.")
+        rows = evaluations_counting(locked).filter(submission=participant.submission_id)
+        if not rows.exists() or rows.filter(state__in=OPEN).exists():
+            raise Refused("It has not been evaluated yet.")
+        _check_playable(locked, [participant.submission_id])
+        rows.update(void_because=reason[:200])
+        _go_on(locked)
+
+
+def _players(duels: Sequence[Duel]) -> set[int]:
+    return {player for duel in duels for player in (duel.player_1_id, duel.player_2_id)}
 
 
 def _meeting(tournament: Tournament, duel: Duel) -> QuerySet[Duel]:
@@ -91,14 +112,13 @@ def _check_voidable(tournament: Tournament) -> None:
         )
 
 
-def _check_playable(tournament: Tournament, duels: Sequence[Duel]) -> None:
-    """Raise Refused if duels of a tournament that has ended cannot be played again, because a player may not or cannot.
+def _check_playable(tournament: Tournament, players: Collection[int]) -> None:
+    """Raise Refused if players of a tournament that has ended may not or cannot play in it again.
 
     A participant who leaves after the end keeps the place, so nothing could decide it anew.
     """
     if tournament.state != TournamentState.FINISHED:
         return
-    players = {player for duel in duels for player in (duel.player_1_id, duel.player_2_id)}
     rows = tournament.participants.filter(submission__in=players, withdrawn_at=None).order_by("pk")
     gone = rows.filter(GONE).select_related("submission__agent").first()
     if gone is not None:
@@ -116,7 +136,7 @@ def _check_playable(tournament: Tournament, duels: Sequence[Duel]) -> None:
 
 
 def _go_on(tournament: Tournament) -> None:
-    """Note that duels of a tournament were struck, and reopen it if it has ended."""
+    """Note that results of a tournament were struck, and reopen it if it has ended."""
     ended = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.FINISHED)
     if ended.update(state=TournamentState.RUNNING, ended_at=None):
         tournament.participants.update(rating=None, rating_low=None, rating_high=None)

@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from arena_kit.ranking.formats import BASELINE_RULE, FORMATS, Stage, StageKind, play_off
+from arena_kit.ranking.formats import FORMATS, Stage, StageKind, play_off
 from core.duels.stopping import tournament_test
 from core.editions.revealing import standing_get
 from core.models import Tournament, TournamentState
@@ -97,7 +97,7 @@ def _rules(tournament: Tournament) -> dict[str, Any]:
     test = tournament_test(tournament=tournament, match_count=tournament.environment.matches_per_duel)
     return {
         "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
-        "baseline_rule": BASELINE_RULE if tournament.baselines.exists() else "",
+        "baseline_rule": FORMATS[tournament.format].baseline_rule if tournament.baselines.exists() else "",
         "settings_words": settings_words(tournament),
         "seeding_words": seeding_words(tournament),
         "stopping": stopping_words(tournament, test),

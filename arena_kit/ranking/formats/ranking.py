@@ -16,6 +16,8 @@ WITHDRAWN = "Withdrew."
 BASELINE = "Baseline."
 SCORE_COLUMNS = ("Mean score", "95% from", "95% to")
 """The columns of a table of participants that played alone; only the first one ranks."""
+SCORE_FIGURES = ("score", "score_low", "score_high")
+"""The figures of a standing that these columns hold."""
 
 
 def rank_rows(
@@ -80,7 +82,7 @@ def standings_of(outline: Outline, baselines: Collection[int] = ()) -> list[Stan
             draws=int(draws[row.participant]),
             losses=int(losses[row.participant]),
             total_score=scores[row.participant],
-            score=row.values if outline.table.columns == SCORE_COLUMNS else (),
+            **dict(zip(SCORE_FIGURES, row.values if outline.table.columns == SCORE_COLUMNS else (), strict=False)),
         )
         for row in outline.table.rows
     ]

@@ -47,7 +47,7 @@ def test_equal_means_share_a_rank_whatever_their_intervals_are() -> None:
     assert plan.table.columns == ("Mean score", "95% from", "95% to")
     assert plan.table.rows[0].values == (9.0, 8.0, 10.0)
     figures = {row.submission: row for row in standings_of(plan)}
-    assert (figures[3].score, figures[3].points, figures[3].wins) == ((9.0, 8.0, 10.0), 0, 0)
+    assert (figures[3].score, figures[3].score_low, figures[3].score_high) == (9.0, 8.0, 10.0)
 
 
 def test_an_agent_that_fails_stands_below_the_worst_score_with_a_sentence() -> None:

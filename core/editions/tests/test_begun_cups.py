@@ -8,11 +8,12 @@ import pytest
 from django.apps import apps
 
 from arena_kit.ranking.formats.groups import GroupsKnockOut
-from core.editions.progress import format_of, plan_of, tournament_step
+from core.editions.progress import plan_of, tournament_step
 from core.editions.tests.planned import begun, planned, play_on
 from core.editions.tests.samples import LATER, players
 from core.models import JobState, Tournament
 from core.tests import factories
+from core.tournaments.rules import format_of
 
 pytestmark = pytest.mark.django_db
 GROUPS = {"groups": 2, "advance": 1, "pairs": 1}

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.records import Fault, Outcome
-from core.duels.pausing import duels_pause
+from core.duels.pausing import jobs_pause
 from core.duels.selectors import records_open
 from core.duels.verdicts import verdict_keep
 from core.jobs.control import job_cancel
@@ -146,7 +146,7 @@ def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: 
 
 def test_a_paused_duel_has_not_failed(client: Client, stage: Stage) -> None:
     duel = played.waiting_duel(stage.tournament, stage.anna, stage.clara)
-    duels_pause(Duel.objects.filter(pk=duel.pk), because="The cup is paused.")
+    jobs_pause(Duel.objects.filter(pk=duel.pk), because="The cup is paused.")
     page = html(client, address(duel))
     assert "The cup is paused. It goes on when the organisers let it." in page
     assert "The last attempt failed" not in page
