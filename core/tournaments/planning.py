@@ -101,6 +101,11 @@ def plan_problems(
                 one.check_baselines()
             except Refused as refusal:
                 yield refusal
+    yield from _entry_problems(tournament, invited)
+
+
+def _entry_problems(tournament: Tournament, invited: Sequence[User]) -> Iterator[Refused]:
+    """Yield what is wrong with who takes part, and with their seeds."""
     if tournament.eligibility == Eligibility.TEAMS and not any(name.strip() for name in tournament.teams):
         yield Refused("Name the teams that may take part.", field="teams")
     if tournament.eligibility == Eligibility.INVITED and not invited:

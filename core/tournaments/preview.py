@@ -9,7 +9,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from arena_kit.ranking.formats import ByScore
 from core.errors import Refused
 from core.jobs.worker_selectors import places_alive
 from core.models import Agent, Duel, Environment, Evaluation, JobState, Tournament, User
@@ -53,9 +52,8 @@ def plan_preview(tournament: Tournament, invited: Sequence[User], baselines: Seq
         played.check(count, len(baselines))
     except Refused as refusal:
         return PlanPreview(eligible, count, str(refusal))
-    kind = Evaluation if isinstance(played, ByScore) else Duel
-    duels, places = played.meeting_count(count + len(baselines)), places_alive(kind)
-    matches = played.episodes if isinstance(played, ByScore) else 2 * played.pairs
+    duels, matches = played.meeting_count(count + len(baselines)), played.length
+    places = places_alive(Evaluation if played.plays_alone else Duel)
     seconds = match_seconds(tournament.environment)
     if seconds is not None:
         # More workers help only as long as meetings do not wait for each other.

@@ -41,7 +41,7 @@ def evaluations_draw(*, tournament: Tournament, submissions: Sequence[int]) -> N
     """Evaluate participants on the seeds of a tournament. The caller holds its row."""
     if not submissions:
         return
-    seed_list = seeds_for_tournament(tournament, int(format_of(tournament).episodes))
+    seed_list = seeds_for_tournament(tournament, format_of(tournament).length)
     # A tournament is played with one version of the rules, although the environment may have a newer one.
     first = Evaluation.every.filter(tournament=tournament).order_by("pk").first()
     version = first.environment_version if first else tournament.environment.spec_id

@@ -93,6 +93,11 @@ class Format(ABC):
         """How many meetings wait for each other at most, so that more workers do not make it shorter."""
         return 1
 
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """Matches of a duel; where participants play alone, episodes of an evaluation."""
+
     def plan(self, history: History) -> Plan:
         """How a tournament stands and what to play next. Raises Impossible."""
         self.check(len(history.participants) - len(history.baselines), len(history.baselines))
@@ -119,6 +124,10 @@ class MeetingFormat(Format):
         meaning="A duel ends as soon as a sequential test, by the bounds of the environment, has decided which of the "
         "two is stronger; one that it does not decide is played whole.",
     )
+
+    @property
+    def length(self) -> int:
+        return 2 * self.pairs
 
     @abstractmethod
     def outline(self, history: History) -> Outline:

@@ -43,6 +43,10 @@ class ByScore(Format):
         worked_out="as many as the environment plays in an evaluation",
     )
 
+    @property
+    def length(self) -> int:
+        return self.episodes
+
     def check_count(self, count: int) -> None:
         if count < self.fewest:
             raise Impossible(f"A tournament needs at least 2 participants, but there are {count}; wait for more.")
