@@ -23,6 +23,8 @@ from arena_kit.cli.main import main
 from arena_kit.cli.sites import path_of_sites
 from arena_kit.environment.protocol import UnknownEnvironment
 from core.duels.replays import ReplayForm, replay_file_make
+from core.editions.advance import environment_advance
+from core.editions.tests.scored import score_all, step
 from core.models import Duel, Submission, Tournament, User
 from core.people.tokens import token_create
 from core.tests import factories
@@ -313,3 +315,49 @@ def test_organisers_run_a_cup_and_its_participants_register(
     assert Tournament.objects.get(name="Class").baselines.get().name == "reference"
     (tmp_path / "list.yml").write_text("- a\n")
     assert "is no plan" in as_(olga, "plan", "list.yml")[2]
+
+
+def test_organisers_run_a_tournament_of_agents_that_play_alone(
+    arena: Arena, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = factories.task()
+    olga, ada, bob = (factories.user(name) for name in ("olga", "ada", "bob"))
+    User.objects.filter(pk=olga.pk).update(is_staff=True, is_superuser=True)
+    factories.second_factor(olga)
+    rows = [factories.ready(factories.agent(owner, task, name)) for owner, name in ((ada, "alpha"), (bob, "beta"))]
+
+    def as_(person: User, *words: str) -> tuple[int, str, str]:
+        monkeypatch.setenv("ARENA_URL", live_server.url)
+        monkeypatch.setenv("ARENA_TOKEN", token_of(person))
+        return arena("organise", *words)
+
+    opens = (timezone.now() - timedelta(hours=1)).isoformat()
+    plan = "environment: cart-pole\nname: Finals\nformat: {}\nregistration_opens_at: {}\nresults: HIDDEN\n"
+    (tmp_path / "plan.yml").write_text(plan.format("swiss", opens))
+    status, _, err = as_(olga, "plan", "plan.yml")
+    assert (status, "choose “By score”" in err) == (3, True), err
+    (tmp_path / "plan.yml").write_text(plan.format("score", opens))
+    assert as_(olga, "plan", "plan.yml")[0] == 0
+    cup = Tournament.objects.get()
+    number = str(cup.pk)
+    for person, name in ((ada, "alpha"), (bob, "beta")):
+        assert as_(person, "register", number, name)[0] == 0
+    assert as_(olga, "do", number, "begin_now")[0] == 0
+    environment_advance(task, now=timezone.now())
+    score_all(cup, rows, [3.5, 2.5])
+
+    assert as_(ada, "table", number)[0] == 3
+    table = "rank,agent,version,score,score_low,score_high\n1,alpha,1,3.5,"
+    assert as_(olga, "table", number)[1].startswith(table)
+    again = ("do", number, "evaluate_again", "--agent", "cart-pole/alpha", "--reason", "The machine was too hot.")
+    assert as_(ada, *again)[0] == 3
+    status, out, err = as_(olga, *again)
+    assert (status, "is evaluated again." in out) == (0, True), err
+    step(cup)
+    score_all(cup, rows[:1], [1.5])
+    assert as_(olga, "do", number, "release")[0] == 0
+    status, out, err = as_(ada, "table", number)
+    assert [line.split(",")[:4] for line in out.splitlines()[1:]] == [
+        ["1", "beta", "1", "2.5"],
+        ["2", "alpha", "1", "1.5"],
+    ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from arena_kit.cli.common import DONE, BadArgument, run_command, show
-from arena_kit.cli.naming import agent_named
+from arena_kit.cli.naming import AGENT_HELP, agent_named
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
 
@@ -21,10 +21,13 @@ ACTS = {
     "plan": "FILE: plan the tournament that a file in YAML or JSON describes, with the keys of the API",
     "register": "TOURNAMENT AGENT: register an agent of yours",
     "withdraw": "TOURNAMENT AGENT: withdraw it again",
-    "do": "TOURNAMENT ACT: what a button of its page does, e.g. begin_now, reveal, release or void_round",
+    "do": "TOURNAMENT ACT: what a button of its page does, e.g. begin_now, release or void_round; or of an agent's, "
+    "e.g. evaluate_again",
     "table": "TOURNAMENT: print its table as CSV",
 }
 COLUMNS = ("rank", "agent", "version", "points", "wins", "draws", "losses", "total_score")
+SCORED = ("rank", "agent", "version", "score", "score_low", "score_high")
+"""The columns where participants play alone."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -39,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("more", nargs="?", default="", help="of do an act, of register and withdraw an agent")
     parser.add_argument("--reason", default="", help="for acts that ask for one")
     parser.add_argument("--round", type=int, help="number of the round to reveal or to void")
+    parser.add_argument("--agent", help=f"for acts on a participant: {AGENT_HELP}")
     add_site_option(parser)
     return run_command(parser, arguments, lambda options, _: _organise(options))
 
@@ -57,7 +61,8 @@ def _organise(options: argparse.Namespace) -> int:
         rows = list(client.participants(number))
         show(options, {"participants": rows}, _table(rows))
     elif options.act == "do":
-        answers = {"reason": options.reason or None, "number": options.round}
+        agent = _agent(client, options.agent) if options.agent else None
+        answers = {"reason": options.reason or None, "number": options.round, "agent": agent}
         given = {key: one for key, one in answers.items() if one is not None}
         done = client.tournament_act(number, options.more, given)
         show(options, done, str(done.get("detail", "")))
@@ -98,7 +103,8 @@ def _agent(client: Client, word: str) -> int:
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
     written = io.StringIO()
-    table = csv.DictWriter(written, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    plays_alone = any(row.get("score") is not None for row in rows)
+    table = csv.DictWriter(written, SCORED if plays_alone else COLUMNS, extrasaction="ignore", lineterminator="\n")
     table.writeheader()
     for row in rows:
         version = row.get("submission")

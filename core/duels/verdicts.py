@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from core.links import page
+from core.links import page, tournament_address
 from core.models import Duel, Evaluation, RecheckVerdict
 from core.notices.alarms import alarm_raise, alarm_settle
 
@@ -21,6 +21,9 @@ def verdict_keep(*, job: Duel | Evaluation, verdict: RecheckVerdict, verificatio
         job.save(update_fields=["verified_at", "verdict", "verification"])
         if verdict == RecheckVerdict.MISMATCH:
             message = f"The record of {job.KIND} {job.pk}, {job}, does not verify. {verification}"
-            alarm_raise(key=key, message=message, address=page(job.KIND, job.pk))
+            # Evaluations of tournaments have no page.
+            cup = job.tournament if isinstance(job, Evaluation) else None
+            address = page(job.KIND, job.pk) if cup is None else tournament_address(cup)
+            alarm_raise(key=key, message=message, address=address)
         elif verdict == RecheckVerdict.VERIFIED:
             alarm_settle(key=key)

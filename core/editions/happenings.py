@@ -46,7 +46,7 @@ class Happening:
 
 def happenings(environment: Environment, agent: Agent | None = None) -> list[Happening]:
     """Return the last happenings that everyone may know of, newest first; of one agent, if it is given."""
-    kinds = (_scores,) if environment.is_scored else (_results, _leaders)
+    kinds = (_results, _scores) if environment.is_scored else (_results, _leaders)
     found = [one for kind in (*kinds, _versions) for one in kind(environment, agent)]
     return sorted(found, key=lambda one: (one.at, one.key), reverse=True)[:MOST]
 

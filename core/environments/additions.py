@@ -111,8 +111,8 @@ def environment_remove(*, environment: Environment) -> None:
         environment = Environment.objects.select_for_update().get(pk=environment.pk)
         if not environment.is_added:
             raise Refused("It is described by a file: remove the file and run sync_environments.")
-        if Agent.every.filter(environment=environment).exists():
-            raise Refused("It has agents, whose results stay. Untick “is active” to close it.")
+        if Agent.every.filter(environment=environment).exists() or environment.tournaments.exists():
+            raise Refused("It has agents or tournaments, whose results stay. Untick “is active” to close it.")
         environment.seed_lists.all().delete()
         environment.delete()
 
@@ -120,7 +120,7 @@ def environment_remove(*, environment: Environment) -> None:
 def additions_expire(before: datetime, now: datetime, dry_run: bool) -> int:
     """Delete the environments that were added before a time and that no agent belongs to; return how many."""
     agents = Agent.every.filter(environment=OuterRef("pk"))
-    rows = Environment.objects.exclude(added_file="").filter(~Exists(_fresh(before)), ~Exists(agents))
+    rows = Environment.objects.exclude(added_file="").filter(~Exists(_fresh(before)), ~Exists(agents), tournaments=None)
     if dry_run:
         return rows.count()
     count = 0

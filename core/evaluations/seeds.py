@@ -65,6 +65,8 @@ def seed_list_reveal(*, seed_list: SeedList) -> None:
         raise Refused("Its seeds are already public.")
     if seed_list.assignment_id is not None:
         raise Refused("Seeds of an assignment stay hidden: a later deadline would let known ones count.")
+    if seed_list.tournament_id is not None:
+        raise Refused("These seeds become public with the results of their tournament, once it is over.")
     if seed_list == ranking_list(seed_list.environment):
         raise Refused("These seeds still rank the environment; an agent could be built to fit known seeds.")
     seed_list.revealed_at = timezone.now()

@@ -155,7 +155,7 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
     running = Q(tournament__state=TournamentState.RUNNING) & ~Q(tournament__format=LADDER)
     duels = _over(Duel, before).exclude(running)
     drawn = Recording.objects.filter(evaluation=OuterRef("pk"), state__in=OPEN)
-    evaluations = _over(Evaluation, before).filter(~Exists(drawn), is_current=False)
+    evaluations = _over(Evaluation, before).exclude(running).filter(~Exists(drawn), is_current=False)
     count = _remove_files(_over(Validation, before), "records", now, dry_run)
     count += _remove_files(_over(Sitting, before), "records", now, dry_run)
     count += _remove_files(_checked(duels), "records", now, dry_run)

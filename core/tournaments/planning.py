@@ -280,7 +280,7 @@ def results_release(*, tournament: Tournament, to: str = Audience.PUBLIC) -> Non
 
 
 def _released(tournament: Tournament) -> None:
-    """Note a change in the visibility of the results, which ratings and the seeds of those that play alone depend on."""
+    """Note a change in the visibility of the results, which ratings and hidden seeds depend on."""
     seeds_of_tournament_reveal(tournament)
     ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
 

@@ -27,6 +27,8 @@ def round_void(*, tournament: Tournament, number: int, reason: str, user: User |
     with transaction.atomic():
         locked = tournament_lock(tournament)
         _check_voidable(locked)
+        if locked.plays_alone:
+            raise Refused("Its agents play alone, so it has no rounds. Let single participants be evaluated again.")
         duels = list(counting(locked).filter(round=number))
         if not duels:
             last = counting(locked).aggregate(last=Max("round"))["last"]

@@ -31,8 +31,8 @@ def results_recheck(_: int = 0) -> None:
     """Check a share of each kind: first random ones never checked, then those checked longest ago."""
     finished = Duel.objects.filter(state=JobState.SUCCEEDED).exclude(records__startswith=REMOVED)
     _recheck(finished, duel_recheck)
-    played = Evaluation.objects.filter(state=JobState.SUCCEEDED, is_verified=True).exclude(records__startswith=REMOVED)
-    _recheck(played, evaluation_recheck)
+    counted = Evaluation.every.filter(run=None, assignment=None, state=JobState.SUCCEEDED, is_verified=True)
+    _recheck(counted.exclude(records__startswith=REMOVED), evaluation_recheck)
 
 
 def _recheck(finished: QuerySet[AnyResult], recheck: Callable[[AnyResult], Any]) -> None:

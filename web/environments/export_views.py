@@ -26,7 +26,7 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     if kind not in KINDS:
         raise Http404(f"Leaderboards can be downloaded as {' or '.join(KINDS)}.")
     name = f"{row.slug}-leaderboard-{timezone.now():%Y-%m-%d}"
-    if row.is_scored:
+    if row.is_scored and "edition" not in request.GET:
         records = score_records(row, BoardForm(request.GET).wanted)
         return exported(kind, name, records, environment=row.slug)
     if "as_of" in request.GET:
@@ -40,7 +40,7 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     if tournament.is_ranked_by_rating:
         # Its page lists no agents that have left.
         found = found.filter(withdrawn_at=None)
-    records = table_records(with_ratings(found))
+    records = table_records(with_ratings(found), plays_alone=tournament.plays_alone)
     return exported(
         kind, f"{row.slug}-edition-{tournament.edition}", records, environment=row.slug, edition=tournament.edition
     )

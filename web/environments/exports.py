@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from arena_kit.ranking.formats.ranking import SCORE_FIGURES
 from core.evaluations.board import MOST_ROWS, BoardFilter, BoardRow, board_page
 from core.models import Environment, Participant, RatingPoint
 from web.ratings.board import version_record
@@ -22,14 +23,18 @@ SCORED = (
 """The columns of a board of scores that have the name of their field."""
 
 
-def table_records(rows: Iterable[tuple[Participant, RatingView | None]]) -> list[Row]:
-    """Return the rows of an edition's table, with the field names of the API."""
+def table_records(rows: Iterable[tuple[Participant, RatingView | None]], *, plays_alone: bool = False) -> list[Row]:
+    """Return the rows of an edition's table, with the field names of the API.
+
+    plays_alone: whether its participants have scores in place of duels and ratings.
+    """
+    figures = SCORE_FIGURES if plays_alone else ("points", "wins", "draws", "losses", "total_score")
     return [
         {
             "rank": row.rank if row.is_ranked else None,
             **version_record(row),
-            **{name: getattr(row, name) for name in ("points", "wins", "draws", "losses", "total_score")},
-            **{name: getattr(rating, field) if rating else None for name, field in RATING.items()},
+            **{name: getattr(row, name) for name in figures},
+            **({} if plays_alone else {name: getattr(rating, RATING[name]) if rating else None for name in RATING}),
             "created_at": row.submission.created_at.isoformat(timespec="seconds"),
             "withdrawn_at": row.withdrawn_at.isoformat(timespec="seconds") if row.withdrawn_at else None,
             "is_baseline": row.is_baseline,

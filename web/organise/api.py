@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -13,16 +14,16 @@ from rest_framework.response import Response
 
 from core.courses.sight import seen
 from core.listing import tournament_rows
-from core.models import AuditEntry
+from core.models import AuditEntry, Participant, Tournament
 from core.people.audit_log import operator_of
 from core.people.rights import may
 from web.api.base import Acting, checked, one
 from web.organise.acting import act_on
-from web.organise.action import QuestionForm, said
-from web.organise.actions.tournaments import PICTURE, TOURNAMENT_ACTIONS
+from web.organise.action import OrganiserAction, QuestionForm, said
+from web.organise.actions.tournaments import PARTICIPANT_ACTIONS, PICTURE, TOURNAMENT_ACTIONS
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 
-ACTS = {action.name: action for action in TOURNAMENT_ACTIONS}
+ACTS: dict[str, OrganiserAction[Any]] = {action.name: action for action in (*TOURNAMENT_ACTIONS, *PARTICIPANT_ACTIONS)}
 NO_RIGHT = OpenApiResponse(description="Your account does not have the right that this needs.")
 
 
@@ -32,6 +33,12 @@ class ActRequest(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=200, required=False, help_text="For acts that ask for one.")
     number = serializers.IntegerField(
         required=False, help_text="Of the round, for acts on one: the next one to reveal, or one to void."
+    )
+    agent = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=2**63 - 1,
+        help_text=f"Id of a participant, for acts on one: {', '.join(one.name for one in PARTICIPANT_ACTIONS)}.",
     )
 
 
@@ -58,7 +65,7 @@ class TournamentAct(Acting):
         responses={200: ActAnswer, 403: NO_RIGHT},
     )
     def post(self, request: Request, pk: int, name: str) -> Response:
-        """Begin, call off, pause, cancel or release a tournament, reveal its next round, or void a round."""
+        """Do what a button of a tournament or of a participant does, e.g. begin it, release it or void a round."""
         return self.acted(request, pk, name, ActRequest)
 
     def acted(self, request: Request, pk: int, name: str, answers: type[serializers.Serializer[Any]]) -> Response:
@@ -67,10 +74,12 @@ class TournamentAct(Acting):
         action = ACTS.get(name)
         if action is None:
             raise NotFound(f"There is no such act; take one of {', '.join(ACTS)}.")
-        row = one(seen(tournament_rows(), account), pk=pk)
-        if not may(account, action.permission(row), row.course_id):
+        tournament = one(seen(tournament_rows(), account), pk=pk)
+        is_of_one = action in PARTICIPANT_ACTIONS
+        if not may(account, action.permission(Participant if is_of_one else Tournament), tournament.course_id):
             raise PermissionDenied("Your account does not have the right that this needs.")
         sent = checked(answers, request)
+        row = _participant(tournament, sent) if is_of_one else tournament
         form = QuestionForm(action.question, sent, [row], sent)
         if not form.is_valid():
             raise ValidationError({name: [str(one) for one in found] for name, found in form.errors.items()})
@@ -79,6 +88,15 @@ class TournamentAct(Acting):
         if not is_done:
             raise ValidationError({"detail": said([row], sentence)})
         return Response(ActAnswer({"detail": said([row], sentence)}).data)
+
+
+def _participant(tournament: Tournament, sent: Mapping[str, Any]) -> Participant:
+    """Return the participant that an act is on. Raises ValidationError and Http404."""
+    if "agent" not in sent:
+        raise ValidationError({"agent": ["This field is required."]})
+    rows = Participant.objects.select_related("tournament__environment", "submission__agent__owner")
+    # Editions of the arena may have several versions of an agent.
+    return one(rows.filter(tournament=tournament, tournament__is_automatic=False), submission__agent=sent["agent"])
 
 
 class TournamentPicture(TournamentAct):

@@ -99,6 +99,9 @@ class ParticipantAnswer(serializers.Serializer[Any]):
     draws = serializers.IntegerField()
     losses = serializers.IntegerField()
     total_score = serializers.FloatField()
+    score = serializers.FloatField(allow_null=True, help_text="Mean score where agents play alone; null without one.")
+    score_low = serializers.FloatField(allow_null=True, help_text="Lower end of the mean's 95% interval.")
+    score_high = serializers.FloatField(allow_null=True, help_text="Upper end of the mean's 95% interval.")
     rating = serializers.FloatField(allow_null=True, help_text="The rating when the edition ended.")
     rating_low = serializers.FloatField(allow_null=True, help_text="Lower end of its 95% interval at that time.")
     rating_high = serializers.FloatField(allow_null=True, help_text="Upper end of its 95% interval at that time.")
@@ -140,7 +143,7 @@ class ParticipantList(Listed[Participant]):
     queryset = participant_rows()
     serializer_class = ParticipantAnswer
     filterset_class = ParticipantFilter
-    ordering_fields = ("rank", "points", "total_score", "rating")
+    ordering_fields = ("rank", "points", "total_score", "score", "rating")
 
     def get_queryset(self) -> QuerySet[Participant]:
         tournament = one(tournament_rows(), pk=self.kwargs["pk"])

@@ -10,7 +10,6 @@ from arena_kit.environment.episodes import EvaluationRecord
 from arena_kit.referee.recheck.evaluations import compare_episodes
 from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox
-from core.evaluations.episodes import evaluation_get
 from core.models import Evaluation
 from duel_runner.recheck.base import Rechecked
 from duel_runner.recheck.command import EXIT_CODES, NOT_CHECKED, Recheck
@@ -26,7 +25,8 @@ class EvaluationRecheck(Recheck[Evaluation, EvaluationRecord]):
     part, parts = "episode", "episodes"
 
     def get(self, number: int) -> Evaluation:
-        evaluation = evaluation_get(number)
+        # Runs of programs may have fewer episodes than their list has seeds.
+        evaluation = Evaluation.every.select_related(*Evaluation.RELATED).filter(run=None).get(pk=number)
         if not evaluation.is_verified:
             raise CommandError(
                 f"Evaluation {number} is a run of a script, which reports its score itself: there is no record of it "

@@ -20,7 +20,7 @@ from core.tournaments.pictures import picture_remove, picture_set
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
 from core.tournaments.registration_selectors import PATIENCE, awaited_count
 from core.tournaments.services import ladder_stop, tournament_cancel, tournament_go_on, tournament_pause
-from core.tournaments.voiding import VOIDABLE, round_void
+from core.tournaments.voiding import VOIDABLE, evaluation_void, round_void
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
 
@@ -265,7 +265,7 @@ VOID_ROUND = OrganiserAction(
         reason="Reason, shown on the pages of the duels",
         preview=_rounds,
     ),
-    fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
+    fits=lambda tournament: tournament.state in VOIDABLE and not (tournament.is_automatic or tournament.plays_alone),
     of="core.duel",
 )
 PICTURE = OrganiserAction(
@@ -320,6 +320,16 @@ def _may_be_disqualified(participant: Participant) -> bool:
     return can and not tournament.is_automatic and tournament.state in VOIDABLE
 
 
+def _evaluate_again(participant: Participant, answer: OrganiserAnswer) -> str:
+    evaluation_void(participant=participant, reason=answer.reason)
+    return "is evaluated again."
+
+
+def _may_be_evaluated_again(participant: Participant) -> bool:
+    tournament = participant.tournament
+    return tournament.plays_alone and tournament.state in VOIDABLE and participant.withdrawn_at is None
+
+
 PARTICIPANT_ACTIONS = (
     OrganiserAction(
         name="disqualify",
@@ -345,6 +355,20 @@ PARTICIPANT_ACTIONS = (
         do=_readmit,
         fits=participant_can_return,
         is_told=False,
+    ),
+    OrganiserAction(
+        name="evaluate_again",
+        label="Evaluate again, with a reason",
+        button="Evaluate again",
+        do=_evaluate_again,
+        question=OrganiserQuestion(
+            title="Evaluate participants again",
+            consequence="The score counts no more, and the agent plays the same hidden seeds once more. A tournament "
+            "that has ended goes on until it has a score.",
+            button="Evaluate it again",
+            reason="Reason, shown to the owner",
+        ),
+        fits=_may_be_evaluated_again,
     ),
 )
 TOURNAMENT_ACTIONS = (

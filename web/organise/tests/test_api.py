@@ -10,7 +10,10 @@ from django.test import Client
 from django.utils import timezone
 
 from core.editions.progress import tournament_begin, tournament_step
-from core.models import Audience, AuditEntry, Environment, JobState, Tournament, TournamentState, User
+from core.editions.tests.planned import begun
+from core.editions.tests.samples import players
+from core.editions.tests.scored import score_all, step, waiting
+from core.models import Audience, AuditEntry, Environment, JobState, Notice, Tournament, TournamentState, User
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
@@ -104,3 +107,36 @@ def test_an_act_needs_the_right_of_its_button(environment: Environment, cast: Ca
     assert program.act(edition, "release")[0] == 400
     edition.refresh_from_db()
     assert edition.results == Audience.PUBLIC
+
+
+def test_a_program_plans_a_tournament_of_agents_that_play_alone(cast: Cast) -> None:
+    task, olga = factories.task(), Program(cast.olga)
+    sent: dict[str, Any] = {"environment": task.slug, "name": "Finals", "format": "score", "settings": {"episodes": 4}}
+    status, told = olga.send(PLANS, **sent)
+    assert (status, told["settings"], told["is_rated"]) == (201, {"episodes": 4}, False)
+    refused = olga.send(PLANS, **sent | {"format": "swiss", "settings": {}})[1]
+    assert "its agents never meet" in str(refused["format"])
+    assert olga.send(PLANS, **sent | {"seeded_by": "DRAWN"})[1].keys() == {"seeded_by"}
+    assert olga.send(PLANS, **sent | {"settings": {"pairs": 4}})[0] == 400
+
+
+def test_a_program_has_a_participant_evaluated_again_and_disqualified(cast: Cast) -> None:
+    rows = players(factories.task(), 2)
+    cup, olga = begun(rows, "score"), Program(cast.olga)
+    agents = [row.agent_id for row in rows]
+    assert "has not been evaluated yet" in str(olga.act(cup, "evaluate_again", agent=agents[0], reason="Heat."))
+    cup = score_all(cup, rows, [1.0, 2.0])
+    assert olga.act(cup, "evaluate_again", reason="Heat.") == (400, {"agent": ["This field is required."]})
+    assert olga.act(cup, "evaluate_again", agent=agents[0]) == (400, {"reason": ["This field is required."]})
+    assert olga.act(cup, "evaluate_again", agent=10**6, reason="Heat.")[0] == 404
+    assert Program(cast.bob).act(cup, "evaluate_again", agent=agents[0], reason="Heat.")[0] == 403
+    assert "no rounds" in str(olga.act(cup, "void_round", number=1, reason="Heat."))
+    status, told = olga.act(cup, "evaluate_again", agent=agents[0], reason="Heat.")
+    assert (status, told["detail"].endswith("is evaluated again.")) == (200, True)
+    entry = AuditEntry.objects.get(action="evaluate_again", channel="API", note__startswith="is evaluated again")
+    assert (entry.operator, entry.note) == ("olga", "is evaluated again. Reason: Heat.")
+    assert waiting(step(cup), rows[0]).attempt == 0
+    told_owner = Notice.objects.get(user=rows[0].agent.owner, title__contains="is evaluated again")
+    assert "Reason: Heat." in told_owner.text
+    assert olga.act(cup, "disqualify", agent=agents[1], reason="It knew the seeds.")[0] == 200
+    assert cup.participants.get(submission=rows[1]).disqualified_because == "It knew the seeds."

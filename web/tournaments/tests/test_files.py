@@ -11,6 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from core.editions.tests.planned import begun, play_on
+from core.editions.tests.samples import players as ready
+from core.editions.tests.scored import score_all
 from core.models import Season, Tournament
 from core.tests import factories
 
@@ -46,3 +48,21 @@ def test_the_tables_of_a_tournament_and_of_its_season_are_files(client: Client) 
         ("bob", "1.0", "1.0"),
         ("'=cmd", "0.0", "0.0"),
     ]
+
+
+def test_the_table_of_agents_that_play_alone_is_a_file_beside_the_board(client: Client) -> None:
+    task = factories.task()
+    rows = ready(task, 2)
+    factories.evaluation(rows[0], scores=[7.0] * 4)
+    cup = score_all(begun(rows, "score"), rows, [1.0, 2.0])
+    file = reverse("web:leaderboard_file", args=[task.slug, "csv"])
+    (board,) = csv.DictReader(client.get(file).content.decode().splitlines())
+    assert board["score"] == "7.0"
+    table = list(csv.DictReader(client.get(f"{file}?edition={cup.edition}").content.decode().splitlines()))
+    assert [(row["rank"], row["agent"], row["score"]) for row in table] == [
+        ("1", rows[1].agent.name, "2.0"),
+        ("2", rows[0].agent.name, "1.0"),
+    ]
+    assert not {"points", "rating"} & table[0].keys()
+    Tournament.objects.update(results="HIDDEN")
+    assert client.get(f"{file}?edition={cup.edition}").status_code == 404
