@@ -9,7 +9,19 @@ from django.db.models import Max, QuerySet
 
 from core.errors import Refused
 from core.jobs.states import OPEN
-from core.models import Duel, JobState, LedgerChange, Participant, Submission, Tournament, TournamentState, User
+from core.links import tournament_address
+from core.models import (
+    Duel,
+    JobState,
+    LedgerChange,
+    NoticeKind,
+    Participant,
+    Submission,
+    Tournament,
+    TournamentState,
+    User,
+)
+from core.notices.services import notify
 from core.ratings.ledger import ledger_change
 from core.tournaments.rounds import GONE, counting, duels_strike, last_round, leaving_forget, tournament_lock
 from core.tournaments.scoring import evaluations_counting
@@ -79,7 +91,10 @@ def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
 
 
 def evaluation_void(*, participant: Participant, reason: str) -> None:
-    """Void the score of a participant that plays alone, so that it is evaluated again. As `round_void`."""
+    """Void the score of a participant that plays alone, so that it is evaluated again, and tell its owner.
+
+    As `round_void`.
+    """
     with transaction.atomic():
         locked = tournament_lock(participant.tournament)
         _check_voidable(locked)
@@ -90,6 +105,14 @@ def evaluation_void(*, participant: Participant, reason: str) -> None:
             raise Refused("It has not been evaluated yet.")
         _check_playable(locked, [participant.submission_id])
         rows.update(void_because=reason[:200])
+        agent = participant.submission.agent
+        notify(
+            user=agent.owner,
+            kind=NoticeKind.TOURNAMENT_ENDED,
+            title=f"{agent} is evaluated again in {locked}",
+            text=f"The organisers have struck its score, and {agent} plays once more: {reason}",
+            address=tournament_address(locked),
+        )
         _go_on(locked)
 
 

@@ -369,6 +369,7 @@ PARTICIPANT_ACTIONS = (
             reason="Reason, shown to the owner",
         ),
         fits=_may_be_evaluated_again,
+        is_told=False,
     ),
 )
 TOURNAMENT_ACTIONS = (

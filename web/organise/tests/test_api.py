@@ -137,6 +137,6 @@ def test_a_program_has_a_participant_evaluated_again_and_disqualified(cast: Cast
     assert (entry.operator, entry.note) == ("olga", "is evaluated again. Reason: Heat.")
     assert waiting(step(cup), rows[0]).attempt == 0
     told_owner = Notice.objects.get(user=rows[0].agent.owner, title__contains="is evaluated again")
-    assert "Reason: Heat." in told_owner.text
+    assert told_owner.text.endswith("plays once more: Heat.")
     assert olga.act(cup, "disqualify", agent=agents[1], reason="It knew the seeds.")[0] == 200
     assert cup.participants.get(submission=rows[1]).disqualified_because == "It knew the seeds."
