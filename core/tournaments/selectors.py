@@ -104,7 +104,7 @@ def tournament_progress(tournament: Tournament) -> EditionProgress:
         planned = tournament.settings.get("planned_duels", 0) if tournament.state == TournamentState.RUNNING else 0
         return replace(found, total=max(found.total, planned))
     if tournament.plays_alone:
-        # Those that the arena failed are made again.
+        # Evaluations that the arena failed are made again.
         found = _progress(evaluations_counting(tournament).exclude(state=JobState.FAILED, fault=JobFault.PLATFORM))
         return replace(found, total=max(found.total, tournament.participants.filter(withdrawn_at=None).count()))
     return _progress(tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED))

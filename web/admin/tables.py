@@ -96,7 +96,7 @@ GROUPS: tuple[tuple[str, str, tuple[Table | str, ...]], ...] = (
               related="environment"),
         Table(Registration, "id agent tournament created_at", "agent__name agent__owner__username",
               "tournament__environment", related="agent tournament__environment", date="created_at"),
-        Table(Participant, "submission tournament rank points wins draws losses total_score rating",
+        Table(Participant, "submission tournament rank points wins draws losses total_score score rating",
               "submission__agent__name #tournament__edition", "tournament__environment tournament__state",
               related="submission__agent tournament__environment", order="-pk"),
         Table(Duel, f"id player_1 player_2 outcome verdict tournament number {JOB}",

@@ -14,7 +14,7 @@ from arena_kit.ranking.formats.settings import Impossible, setting
 
 MOST_EPISODES = 1_000
 FAILED, UNSETTLED, SCORED = range(3)
-"""What ranks before the score does: agents without a score stand below all others."""
+"""The first part of a key of `rank_rows`: agents without a score stand below all others."""
 
 
 @dataclass(frozen=True)

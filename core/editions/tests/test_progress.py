@@ -125,7 +125,8 @@ def test_too_few_participants_are_refused_with_what_to_do(six: list[Submission])
     # The rounds of the two others are parts of these.
     [
         pytest.param(kind, marks=[pytest.mark.nightly] if kind in ("round-robin", "single-elimination") else [])
-        for kind in FORMATS
+        for kind, played in FORMATS.items()
+        if not played.plays_alone
     ],
 )
 def test_every_format_is_played_to_its_end_and_a_second_step_changes_nothing(six: list[Submission], kind: str) -> None:
