@@ -17,6 +17,8 @@ def settings_words(tournament: Tournament) -> list[tuple[str, str]]:
             words.append(("Matches per meeting", f"{most}{2 * value}"))
         elif name == "rounds" and value is not None:
             words.append(("Rounds", str(value)))
+        elif name == "episodes":
+            words.append(("Episodes", str(value)))
         elif name == "legs":
             words.append(("Meetings of each pair", "one" if value == 1 else "two, with seats swapped"))
         elif name == "groups":
