@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.ranking.scores import summarise_scores
@@ -39,7 +40,8 @@ def cup(sandbox: str) -> Tournament:
 
 
 @pytest.mark.parametrize("sandbox", ["process"], indirect=True)
-def test_it_is_played_to_its_end_and_everyone_can_play_its_seeds_again(cup: Tournament) -> None:
+def test_it_is_played_to_its_end_and_everyone_can_play_its_seeds_again(cup: Tournament, settings: Settings) -> None:
+    settings.RECHECK_SAMPLE = 1.0
     board = list(standing(cup.environment).values("pk", "score"))
 
     deliver_messages(drawing=False)
