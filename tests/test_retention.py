@@ -195,6 +195,17 @@ def test_records_of_an_open_dispute_or_a_running_edition_stay(duel: Duel) -> Non
     assert counts()["records"] == 1
 
 
+def test_records_of_agents_that_play_alone_stay_while_their_tournament_runs(evaluation: Evaluation) -> None:
+    cup = factories.planned(evaluation.environment, format="score")
+    Evaluation.objects.filter(pk=evaluation.pk).update(tournament=cup)
+    cup.state, cup.started_at = TournamentState.RUNNING, LONG_AGO
+    cup.save()
+    assert "records" not in counts()
+    cup.state, cup.ended_at = TournamentState.FINISHED, LONG_AGO
+    cup.save()
+    assert counts()["records"] == 1
+
+
 def test_where_nothing_is_verified_records_need_not_wait_for_it(duel: Duel, settings: Settings) -> None:
     settings.RECHECK_SAMPLE = 0
     Duel.objects.update(verified_at=None, verdict="")

@@ -162,6 +162,13 @@ def test_what_does_not_fit_raises_an_alarm(
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
+def test_an_alarm_about_an_evaluation_of_a_tournament_leads_to_the_tournament(evaluation: Evaluation) -> None:
+    cup = factories.planned(evaluation.environment, format="score")
+    Evaluation.objects.update(tournament=cup, score=500.0)
+    evaluation_recheck(Evaluation.every.get())
+    assert Alarm.objects.get().address == f"/environments/{cup.environment.slug}/editions/{cup.edition}/"
+
+
 def test_no_verdict_tells_a_hidden_seed(evaluation: Evaluation, environment: Environment) -> None:
     seeds = ranking_list(environment)
     assert seeds is not None

@@ -231,6 +231,18 @@ def test_an_organiser_adopts_it_by_its_file() -> None:
     assert not row.is_added
 
 
+def test_one_with_a_tournament_stays_although_no_agent_was_ever_in_it() -> None:
+    row = environment_add(env_id="CartPole-v0")
+    factories.planned(row, format="score")
+    SeedList.objects.update(created_at=LONG_AGO)
+    with pytest.raises(Refused, match="or tournaments"):
+        environment_remove(environment=row)
+    before = timezone.now() - timedelta(days=additions.UNUSED_DAYS)
+    for dry_run in (True, False):
+        assert additions_expire(before, timezone.now(), dry_run) == 0
+    assert Environment.objects.filter(pk=row.pk).exists()
+
+
 def test_a_removed_one_is_gone_with_its_seeds_and_one_with_agents_stays() -> None:
     row = environment_add(env_id="CartPole-v0")
     agent = factories.agent(factories.user("alice"), row)
