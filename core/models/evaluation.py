@@ -105,9 +105,7 @@ class Evaluation(Job, Checkable):
         "core.Assignment", on_delete=models.CASCADE, null=True, blank=True, related_name="evaluations"
     )
     """Set for one on the seeds of an assignment; it counts there alone."""
-    tournament = models.ForeignKey(
-        "core.Tournament", on_delete=models.PROTECT, null=True, blank=True, related_name="evaluations"
-    )
+    tournament = models.ForeignKey("core.Tournament", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     """Set for one on the seeds of a tournament; it counts there alone."""
     void_because = models.CharField(
         max_length=200, blank=True, db_default="", editable=False, help_text="Why it counts for its tournament no more."

@@ -12,6 +12,7 @@ from django.utils import timezone
 from core.editions.planned import schedules_run
 from core.editions.progress import tournament_begin
 from core.editions.tests.samples import players
+from core.editions.tests.scored import score_all
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tests import factories
 from tournament_manager.tasks import watchdog
@@ -88,6 +89,19 @@ def test_starting_a_tournament_begins_one_in_the_format_that_is_asked_for() -> N
     assert said == "Started Tic-tac-toe: Cup with 2 duels.\n"
     assert (cup.state, cup.format, cup.is_rated, cup.is_automatic, cup.seed) == ("RUNNING", "swiss", False, False, 7)
     assert cup.settings["rounds"] == 2
+
+
+def test_starting_a_tournament_of_agents_that_play_alone_evaluates_them() -> None:
+    rows = players(factories.task(), 3)
+    assert run("tournament", "start", "cart-pole", "--name", "Finals") == (
+        "Started CartPole: Finals with 3 evaluations.\n"
+    )
+    cup = score_all(Tournament.objects.get(format="score"), rows, [1.0, 2.0, 3.0])
+    assert cup.state == TournamentState.FINISHED
+    with pytest.raises(CommandError, match="it has no rounds"):
+        run("tournament", "void-round", "cart-pole", f"{cup.edition}", "1", "--reason", "Why not.")
+    with pytest.raises(CommandError, match="has one seat, so its agents never meet"):
+        run("tournament", "start", "cart-pole", "--format", "swiss")
 
 
 def test_starting_a_tournament_plans_one_for_later_with_a_registration() -> None:
@@ -168,7 +182,6 @@ def test_scheduling_tournaments_adds_lists_and_removes() -> None:
     ("slug", "cron", "sentence"),
     [
         ("chess", "0 18 * * 5", r"no environment 'chess'\. There are: cart-pole, tic-tac-toe"),
-        ("cart-pole", "0 18 * * 5", "one seat: its agents are ranked by score"),
         ("tic-tac-toe", "0 0 30 2 *", "never occurs"),
         ("tic-tac-toe", "", "Name an environment and --cron"),
     ],

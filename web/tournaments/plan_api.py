@@ -11,7 +11,7 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from arena_kit.ranking.formats import FORMATS
+from arena_kit.ranking.formats import FORMATS, format_usual
 from core.courses.sight import seen
 from core.listing import tournament_rows
 from core.models import Audience, AuditEntry, Course, Eligibility, Environment, Season, Seeding, Tournament, User
@@ -81,6 +81,7 @@ class TournamentsPlanned(TournamentList, Acting):
         if season is not None:
             _check(account, environment.course)
         invited, names = _people(asked.pop("invited", [])), asked.pop("baselines", [])
+        asked.setdefault("format", format_usual(environment.seats))
         given = {"environment": environment, "course": course, "season": season, "created_by": account}
         row = Tournament(**asked | given)
         with refusals():

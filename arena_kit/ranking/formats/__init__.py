@@ -63,6 +63,7 @@ __all__ = [
     "format_make",
     "format_name",
     "format_settings",
+    "format_usual",
     "setting_field",
     "settings_checked",
     "settings_of",
@@ -99,6 +100,11 @@ def format_fit(slug: str, seats: int) -> None:
         choose = fitting[0] if len(fitting) == 1 else f"one of {', '.join(fitting)}"
         many = "one seat, so its agents never meet" if seats == 1 else f"{seats} seats, so its agents meet"
         raise Impossible(f"The environment has {many}: choose {choose}.", field="format")
+
+
+def format_usual(seats: int) -> str:
+    """The format of a tournament for which none is named, in an environment with so many seats."""
+    return next(slug for slug, kind in FORMATS.items() if kind.plays_alone == (seats == 1))
 
 
 def format_settings(played: Format) -> dict[str, Value]:

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from core.duels.selectors import spec_get
 from core.errors import Refused
 from core.models import AuditEntry, Environment, Submission, Tournament, TournamentState, User
-from core.tests import factories
+from core.tests import applications, factories
 from core.tests.factories import NOON
 from core.tests.organising import REASON, act
 from core.tournaments.planning import tournament_plan, tournament_relabel
@@ -75,8 +75,10 @@ def test_the_rules_of_a_tournament_leave_openings_out_if_it_does(has_openings: b
 
 
 def test_nothing_is_planned_without_opponents_or_in_a_closed_environment(environment: Environment) -> None:
-    with pytest.raises(Refused, match="one seat: its agents are ranked by score"):
+    with pytest.raises(Refused, match="has one seat, so its agents never meet"):
         plan(factories.task())
+    with pytest.raises(Refused, match="is an application, which has no tournaments"):
+        plan(applications.package().environment)
     environment.is_active = False
     with pytest.raises(Refused, match="is inactive; make it active first"):
         plan(environment)

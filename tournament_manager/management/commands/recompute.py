@@ -32,7 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # Environments with one seat are ranked by score: they have neither tables nor ratings.
+        # Environments with one seat are ranked by score: the ledger holds none of their results.
         environments = Environment.objects.filter(seats__gt=1)
         if options["environment"]:
             environments = environments.filter(slug=options["environment"])

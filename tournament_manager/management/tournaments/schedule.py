@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from arena_kit.ranking.formats import format_usual
 from core.errors import Refused
 from core.models import TournamentSchedule
 from core.times import zone_check
@@ -76,7 +77,7 @@ class Schedule(BaseCommand):
 
     def add(self, options: dict[str, Any]) -> None:
         environment = environment_named(options["environment"])
-        played = options["format"] or "round-robin"
+        played = options["format"] or format_usual(environment.seats)
         row = TournamentSchedule(
             environment=environment,
             name=f"{environment.slug} {played}" if options["name"] is None else options["name"],

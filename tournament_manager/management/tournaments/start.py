@@ -11,7 +11,7 @@ from django.db import transaction
 from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
-from arena_kit.ranking.formats import format_name
+from arena_kit.ranking.formats import format_name, format_usual
 from core.editions.progress import tournament_begin
 from core.editions.services import start_now
 from core.errors import Refused
@@ -79,8 +79,8 @@ class Start(BaseCommand):
                 f"Planned {tournament} as edition {tournament.edition}: {tournament.moment(tournament.starts_at)}."
             )
         else:
-            count = tournament.duels.count()
-            self.stdout.write(f"Started {tournament} with {count} duel{pluralize(count)}.")
+            count = tournament_progress(tournament).total if tournament.plays_alone else tournament.duels.count()
+            self.stdout.write(f"Started {tournament} with {count} {_played(tournament)}{pluralize(count)}.")
         if options["wait"]:
             self.wait(tournament)
 
@@ -89,7 +89,7 @@ class Start(BaseCommand):
         if options["registration"] and options["at"] is None:
             raise CommandError("--registration needs time to register: add --at, or leave --registration out.")
         now = timezone.now()
-        played = options["format"] or "round-robin"
+        played = options["format"] or format_usual(environment.seats)
         tournament = Tournament(
             environment=environment,
             name=f"{format_name(played)}, {now:%Y-%m-%d}" if options["name"] is None else options["name"],
@@ -116,8 +116,8 @@ class Start(BaseCommand):
         """Wait until a tournament is over, writing its progress whenever that has changed."""
         said = ""
         while tournament.state not in OVER:
-            progress = tournament_progress(tournament)
-            line = f"{tournament.get_state_display().capitalize()}: {progress.done} of {progress.total} duels over."
+            progress, played = tournament_progress(tournament), f"{_played(tournament)}s"
+            line = f"{tournament.get_state_display().capitalize()}: {progress.done} of {progress.total} {played} over."
             if line != said:
                 self.stdout.write(line)
                 said = line
@@ -128,6 +128,10 @@ class Start(BaseCommand):
         rows = Participant.objects.filter(tournament=tournament).select_related("submission__agent")
         for row in rows.order_by("rank", "pk"):
             self.stdout.write(f"{row.rank:>4}  {row.submission}")
+
+
+def _played(tournament: Tournament) -> str:
+    return "evaluation" if tournament.plays_alone else "duel"
 
 
 def _is_given(value: object) -> bool:

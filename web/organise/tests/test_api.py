@@ -114,6 +114,7 @@ def test_a_program_plans_a_tournament_of_agents_that_play_alone(cast: Cast) -> N
     sent: dict[str, Any] = {"environment": task.slug, "name": "Finals", "format": "score", "settings": {"episodes": 4}}
     status, told = olga.send(PLANS, **sent)
     assert (status, told["settings"], told["is_rated"]) == (201, {"episodes": 4}, False)
+    assert olga.send(PLANS, environment=task.slug, name="More")[1]["format"] == "score"
     refused = olga.send(PLANS, **sent | {"format": "swiss", "settings": {}})[1]
     assert "its agents never meet" in str(refused["format"])
     assert olga.send(PLANS, **sent | {"seeded_by": "DRAWN"})[1].keys() == {"seeded_by"}
