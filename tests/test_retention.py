@@ -34,6 +34,7 @@ from core.models import (
     RecheckVerdict,
     Recording,
     Rollout,
+    Run,
     Submission,
     TournamentState,
 )
@@ -203,6 +204,20 @@ def test_records_of_agents_that_play_alone_stay_while_their_tournament_runs(eval
     assert "records" not in counts()
     cup.state, cup.ended_at = TournamentState.FINISHED, LONG_AGO
     cup.save()
+    assert counts()["records"] == 1
+
+
+def test_records_that_no_sample_has_need_not_wait_for_it(evaluation: Evaluation, settings: Settings) -> None:
+    settings.RECHECK_SAMPLE = 1.0
+    Evaluation.objects.update(verified_at=None, verdict="")
+    assert "records" not in counts()
+    run = Run.objects.create(
+        caller=evaluation.agent.owner, key="task-1", content_sha256="0" * 64, expires_at=NOW, player_1_name="balancer"
+    )
+    # A program's: it may have played a part of the list, which cannot be checked.
+    Evaluation.objects.filter(pk=evaluation.pk).update(run=run)
+    results_recheck()
+    assert Evaluation.every.get(pk=evaluation.pk).verified_at is None
     assert counts()["records"] == 1
 
 

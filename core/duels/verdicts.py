@@ -21,9 +21,15 @@ def verdict_keep(*, job: Duel | Evaluation, verdict: RecheckVerdict, verificatio
         job.save(update_fields=["verified_at", "verdict", "verification"])
         if verdict == RecheckVerdict.MISMATCH:
             message = f"The record of {job.KIND} {job.pk}, {job}, does not verify. {verification}"
-            # Evaluations of tournaments have no page.
-            cup = job.tournament if isinstance(job, Evaluation) else None
-            address = page(job.KIND, job.pk) if cup is None else tournament_address(cup)
-            alarm_raise(key=key, message=message, address=address)
+            alarm_raise(key=key, message=message, address=_address(job))
         elif verdict == RecheckVerdict.VERIFIED:
             alarm_settle(key=key)
+
+
+def _address(job: Duel | Evaluation) -> str:
+    """Return the page for a job; evaluations of tournaments and assignments have none of their own."""
+    if isinstance(job, Evaluation) and job.tournament is not None:
+        return tournament_address(job.tournament)
+    if isinstance(job, Evaluation) and job.assignment is not None:
+        return page("assignment", job.assignment.course.slug, job.assignment.pk)
+    return page(job.KIND, job.pk)

@@ -27,6 +27,11 @@ def _ranking(environment: Environment) -> QuerySet[SeedList]:
     return environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).filter(assignment=None, tournament=None)
 
 
+def evaluations_checkable() -> QuerySet[Evaluation]:
+    """The evaluations whose records can be checked. Scripts have none, and programs may play a part of a list."""
+    return Evaluation.every.filter(is_verified=True, run=None)
+
+
 def board_can_change(environment: Environment) -> bool:
     """Return whether an evaluation waits or runs."""
     return environment.evaluations.filter(state__in=OPEN).exists()

@@ -22,6 +22,7 @@ from django.utils import timezone
 from django_q.models import Task
 
 from core.environments.additions import UNUSED_DAYS, additions_expire
+from core.evaluations.selectors import evaluations_checkable
 from core.files.removed import REMOVED, removed_name
 from core.files.storage import incoming_sweep, may_be_stored
 from core.files.uploads import uploads_sweep
@@ -69,6 +70,8 @@ PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
     (Evaluation, ("player_log",)),
     (Rollout, ("player_log", "world_log", "model_log")),
 )
+NEVER = Q(pk__in=())
+"""Matches no row."""
 RECORDED = ("video", "poster", "steps", "text", "replay_document", "replay_page")
 WATCHED = ("video", "trace", "pages")
 SESSION_DAYS = 1
@@ -159,14 +162,15 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
     count = _remove_files(_over(Validation, before), "records", now, dry_run)
     count += _remove_files(_over(Sitting, before), "records", now, dry_run)
     count += _remove_files(_checked(duels), "records", now, dry_run)
-    return count + _remove_files(_checked(evaluations), "records", now, dry_run)
+    never = ~Q(pk__in=evaluations_checkable())
+    return count + _remove_files(_checked(evaluations, never), "records", now, dry_run)
 
 
-def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
-    """Return undisputed rows; where a sample is rechecked, only those that were."""
+def _checked(rows: QuerySet[AnyResult], never: Q = NEVER) -> QuerySet[AnyResult]:
+    """Return undisputed rows; where a sample is rechecked, only those that were. never: those that no sample has."""
     agreed = rows.exclude(verdict=RecheckVerdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
     if settings.RECHECK_SAMPLE:
-        return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False))
+        return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False) | never)
     return agreed
 
 

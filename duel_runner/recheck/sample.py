@@ -13,6 +13,7 @@ from django.db.models import F, QuerySet
 
 from arena_kit.errors import PlatformFault
 from core.duels.verdicts import verdict_keep
+from core.evaluations.selectors import evaluations_checkable
 from core.files.removed import REMOVED
 from core.jobs.stopping import is_stopping
 from core.models import Duel, Evaluation, JobState, RecheckVerdict
@@ -31,8 +32,8 @@ def results_recheck(_: int = 0) -> None:
     """Check a share of each kind: first random ones never checked, then those checked longest ago."""
     finished = Duel.objects.filter(state=JobState.SUCCEEDED).exclude(records__startswith=REMOVED)
     _recheck(finished, duel_recheck)
-    counted = Evaluation.every.filter(run=None, assignment=None, state=JobState.SUCCEEDED, is_verified=True)
-    _recheck(counted.exclude(records__startswith=REMOVED), evaluation_recheck)
+    played = evaluations_checkable().filter(state=JobState.SUCCEEDED).exclude(records__startswith=REMOVED)
+    _recheck(played, evaluation_recheck)
 
 
 def _recheck(finished: QuerySet[AnyResult], recheck: Callable[[AnyResult], Any]) -> None:

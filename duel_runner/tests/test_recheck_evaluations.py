@@ -15,6 +15,7 @@ from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord, 
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
 from arena_kit.tests.episodes import evaluation_record, with_episode
+from core.assignments.tests.rows import assignment, course
 from core.environments.services import environment_sync
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import episode_row, evaluation_create, evaluation_succeed, script_succeed
@@ -167,6 +168,17 @@ def test_an_alarm_about_an_evaluation_of_a_tournament_leads_to_the_tournament(ev
     Evaluation.objects.update(tournament=cup, score=500.0)
     evaluation_recheck(Evaluation.every.get())
     assert Alarm.objects.get().address == f"/environments/{cup.environment.slug}/editions/{cup.edition}/"
+
+
+def test_those_of_assignments_are_checked_and_their_alarms_lead_there(
+    evaluation: Evaluation, settings: Settings
+) -> None:
+    week = assignment(course(), evaluation.environment)
+    Evaluation.objects.update(assignment=week, score=500.0)
+    settings.RECHECK_SAMPLE = 1.0
+    results_recheck()
+    assert Evaluation.every.get().verdict == RecheckVerdict.MISMATCH
+    assert Alarm.objects.get().address == f"/courses/robots/assignments/{week.pk}/"
 
 
 def test_no_verdict_tells_a_hidden_seed(evaluation: Evaluation, environment: Environment) -> None:
