@@ -126,5 +126,5 @@ REVEAL = OrganiserAction(
         consequence="Everyone can read these seeds from then on. This cannot be undone.",
         button="Reveal the seeds",
     ),
-    fits=lambda seed_list: not seed_list.is_public and seed_list.assignment_id is None,
+    fits=lambda seed_list: not (seed_list.is_public or seed_list.assignment_id or seed_list.tournament_id),
 )
