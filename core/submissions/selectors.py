@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Case, Count, OuterRef, Prefetch, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
@@ -218,9 +218,15 @@ def version_list(
     rows = list(ordered[offset : None if limit is None else offset + limit])
     newest = rows[0] if rows and not offset else None
     sizes = _sizes({place.tournament_id for row in rows for place in _places(row)})
+    places = {row.pk: tuple(EditionPlace(one, sizes[one.tournament_id]) for one in _places(row)) for row in rows}
     phases = phases_of(rows, is_publishing=is_publishing)
     if agent.environment.is_scored:
-        return [_scored_version(row, shown, is_newest=row is newest) for row, shown in zip(rows, phases, strict=True)]
+        return [
+            replace(
+                _scored_version(row, shown, is_newest=row is newest), places=places[row.pk], place_count=row.place_count
+            )
+            for row, shown in zip(rows, phases, strict=True)
+        ]
     lineups, (latest, outlook) = lineups_of(agent, rows), _playing(agent, playing)
     can_see_source = agent_source_visible(agent, viewer)
     runs = {row.pk: _first_run(row) for row in rows if row == latest}
@@ -230,7 +236,7 @@ def version_list(
             status=status_of(row),
             phases=shown,
             log=open_log(row) if is_moving(row) or row is newest else None,
-            places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in _places(row)),
+            places=places[row.pk],
             place_count=row.place_count,
             is_moving=is_moving(row) or lineups[row.pk].is_tested,
             lineup=lineups[row.pk],

@@ -36,9 +36,9 @@ def board_parts(row: Environment, own_agents: list[OwnAgent]) -> dict[str, Any]:
     return {
         "environment": row,
         "own_agents": own_agents,
-        "seasons": [] if row.is_scored else season_list(row),
+        "seasons": [] if row.is_app else season_list(row),
         # Called only by the page itself: the parts that refresh themselves do not show it.
-        "planned": lambda: [] if row.is_scored else tournament_planned_list(row, now=timezone.now()),
+        "planned": lambda: [] if row.is_app else tournament_planned_list(row, now=timezone.now()),
         "is_waiting": any(entry.is_moving for entry in own_agents),
     }
 

@@ -47,6 +47,8 @@ def box(setting: Setting) -> forms.Field:
     return field
 
 
+OF_MEETINGS = ("seed", "has_openings", "is_rated", "seeded_by", "seeds")
+"""The fields of a tournament that say how its agents meet."""
 BOXES = {setting_field(name): box(setting) for name, setting in SETTINGS.items()}
 
 
@@ -60,6 +62,11 @@ class FormatForm(PartedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        alone, meeting = ([slug for slug, kind in FORMATS.items() if kind.plays_alone is one] for one in (True, False))
+        self.fields["format"].widget.attrs["data-alone"] = " ".join(alone)
+        for name in OF_MEETINGS:
+            if name in self.fields:
+                self.fields[name].widget.attrs["data-formats"] = " ".join(meeting)
         for name, value in self.instance.settings.items():
             self.initial.setdefault(setting_field(name), value)
 

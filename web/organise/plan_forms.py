@@ -6,12 +6,13 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models.lookups import Exact
 from django.utils import timezone
 
 from arena_kit.ranking.formats import FORMATS
 from core.errors import Refused
-from core.models import Environment, Tournament
+from core.models import Environment, EnvironmentKind, Seeding, Tournament
 from core.models.tournament import Eligibility
 from core.tournaments.baselines import baselines_named
 from core.tournaments.planning import PLANNED_FIELDS, plan_problems
@@ -77,6 +78,9 @@ class PlanForm(FormatForm):
     def clean(self) -> dict[str, Any]:
         data = super().clean()
         data["seed"] = data.get("seed") or 0
+        if data.get("format") in FORMATS and FORMATS[data["format"]].plays_alone:
+            # The page hides these fields.
+            data |= {"has_openings": True, "seeded_by": Seeding.RATING}
         self._baselines_named(data)
         # Errors of the whole are shown together with errors of single fields.
         row = self.planned()
@@ -112,5 +116,15 @@ class PlanForm(FormatForm):
 
 
 def played_environments() -> QuerySet[Environment]:
-    """Return the environments that can have tournaments."""
-    return Environment.objects.filter(seats__gt=1).order_by("name")
+    """Return the environments that can have tournaments: first those whose agents meet."""
+    return Environment.objects.exclude(kind=EnvironmentKind.APP).order_by(Exact(F("seats"), 1), "name")
+
+
+def environments_offer(form: forms.BaseForm) -> forms.ModelChoiceField[Environment]:
+    """Offer only the environments that can have tournaments, and name those with one seat to the script of formats."""
+    field = form.fields["environment"]
+    assert isinstance(field, forms.ModelChoiceField)
+    field.queryset = played_environments()
+    alone = field.queryset.filter(seats=1).values_list("pk", flat=True)
+    field.widget.attrs["data-alone"] = " ".join(map(str, alone))
+    return field

@@ -8,19 +8,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from arena_kit.ranking.formats import setting_field
-from core.models import Audience, Eligibility
+from core.models import Audience, Eligibility, Environment
 
 HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A starting point. values: the fields of the form, from the next full hour."""
+    """A starting point. values: the fields of the form, from the next full hour. is_scored: for one seat."""
 
     name: str
     title: str
     about: str
     values: Callable[[datetime], Mapping[str, Any]]
+    is_scored: bool = False
 
 
 def _window(begins: datetime, registration: timedelta) -> dict[str, Any]:
@@ -66,6 +67,10 @@ def _class(begins: datetime) -> dict[str, Any]:
     }
 
 
+def _score(begins: datetime) -> dict[str, Any]:
+    return {"name": "Final phase", "format": "score", **_window(begins, timedelta(days=7))}
+
+
 PRESETS = (
     Preset("now", "All agents, now", "A round robin of all agents. You begin it with a button.", _now),
     Preset("swiss", "Swiss, tomorrow", "A day of registration, then a Swiss tournament.", _swiss),
@@ -74,11 +79,13 @@ PRESETS = (
         "championship", "Championship, in two weeks", "Two weeks of registration, then groups and a knock-out.", _groups
     ),
     Preset("class", "Class", "Invited people only, unrated; you release the results.", _class),
+    Preset("score", "By score, in a week", "A week of registration, then each agent plays a task alone.", _score, True),
 )
 
 
-def preset_values(name: str, now: datetime) -> dict[str, Any]:
-    """Return the fields of a preset, or of the first one for an unknown name."""
-    preset = next((one for one in PRESETS if one.name == name), PRESETS[0])
+def preset_values(name: str, now: datetime, environment: Environment | None = None) -> dict[str, Any]:
+    """Return the fields of a preset, or of the first one that fits the environment."""
+    fitting = [one for one in PRESETS if environment is None or one.is_scored == environment.is_scored]
+    preset = next((one for one in fitting if one.name == name), fitting[0])
     begins = now.replace(minute=0, second=0, microsecond=0) + HOUR
     return {"is_rated": True, "results": Audience.PUBLIC, "eligibility": Eligibility.EVERYBODY, **preset.values(begins)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.utils import timezone
 
 from arena_kit.text import plain_line
@@ -13,7 +12,7 @@ from core.models import Season, TournamentSchedule
 from core.tournaments.schedules import schedule_check
 from web.organise.format_forms import BOXES, FormatForm
 from web.organise.forms import Part, TimeInput, ZonedForm
-from web.organise.plan_forms import hide_teams, played_environments, teams_field
+from web.organise.plan_forms import environments_offer, hide_teams, teams_field
 
 
 class SeasonForm(ZonedForm):
@@ -27,7 +26,7 @@ class SeasonForm(ZonedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _play_here(self)
+        environments_offer(self)
         self.fields["environment"].disabled = self.instance.pk is not None
 
     def clean(self) -> dict[str, Any]:
@@ -55,7 +54,7 @@ class ScheduleForm(FormatForm, ZonedForm):  # type: ignore[misc]  # Django adds 
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _play_here(self)
+        environments_offer(self)
         hide_teams(self)
 
     def clean_name(self) -> str:
@@ -72,10 +71,3 @@ class ScheduleForm(FormatForm, ZonedForm):  # type: ignore[misc]  # Django adds 
         except Refused as refusal:
             self.refuse(refusal)
         return data
-
-
-def _play_here(form: forms.BaseForm) -> None:
-    """Offer only the environments that can have tournaments."""
-    field = form.fields["environment"]
-    assert isinstance(field, forms.ModelChoiceField)
-    field.queryset = played_environments()

@@ -15,7 +15,7 @@ from core.models import WINDOW, Agent, Audience, Course, Season, Tournament
 from core.people.selectors import people_named
 from web.organise.format_forms import BOXES
 from web.organise.forms import Part, PartedForm, TimeInput, ZonedForm
-from web.organise.plan_forms import NamesField, PlanForm, played_environments
+from web.organise.plan_forms import NamesField, PlanForm, environments_offer, played_environments
 
 PARTS: tuple[Part, ...] = (
     ("What", ("environment", "course", "name", "season", "about")),
@@ -131,10 +131,8 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
         super().__init__(*args, **kwargs)
         self.of = of
         self.fields["seeded_by"].required = False
-        environment, season, course = self.fields["environment"], self.fields["season"], self.fields["course"]
-        assert isinstance(environment, forms.ModelChoiceField)
+        environment, season, course = environments_offer(self), self.fields["season"], self.fields["course"]
         assert isinstance(season, forms.ModelChoiceField)
-        environment.queryset = played_environments()
         season.queryset = Season.objects.select_related("environment")
         season.empty_label = "No season"
         assert isinstance(course, forms.ModelChoiceField)
@@ -143,7 +141,7 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
             self.initial["course"], course.disabled = of, True
             # The zone of the course, not that of the browser.
             self.fields["time_zone"].widget.attrs.pop("data-new", None)
-            environment.queryset = environment.queryset.filter(Q(course=None) | Q(course=of))
+            environment.queryset = played_environments().filter(Q(course=None) | Q(course=of))
             season.queryset = season.queryset.filter(Q(environment__course=of) | Q(pk=self.instance.season_id))
         if not self.instance.has_registration or not self.instance.pk:
             del self.fields["seeds"]

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from core.courses.sight import listed, seen
 from core.errors import Refused
-from core.models import Audience, Course, Tournament, TournamentState
+from core.models import Audience, Course, Environment, Tournament, TournamentState
 from core.people.rights import may
 from core.tournaments.calendar import (
     tournament_past_list,
@@ -33,7 +33,7 @@ from web.organise.presets import PRESETS, preset_values
 from web.organise.tournament_forms import RelabelForm, TournamentForm
 from web.site.forms import refuse
 from web.site.organisers import check, organiser, organisers, sent
-from web.site.requests import page_number, viewer_of
+from web.site.requests import page_number, viewer_of, whole_number
 
 PAST_A_PAGE = 25
 
@@ -62,10 +62,8 @@ def plan(request: HttpRequest) -> HttpResponse:
     """Plan a tournament, from a preset; with `preview`, only show what it would mean. course: of which it is."""
     chosen, course = request.GET.get("preset", ""), _course(request)
     check(request, "core.add_tournament", course.pk if course else None)
-    known = played_environments().filter(is_active=True)
-    own = known.filter(course=course).first() if course else None
-    environment = request.GET.get("environment") or own or known.filter(course=None).first()
-    initial = preset_values(chosen, timezone.now()) | {"environment": environment}
+    environment = _environment(request, course, chosen)
+    initial = preset_values(chosen, timezone.now(), environment) | {"environment": environment}
     if course is not None:
         initial["time_zone"] = course.time_zone
     with zoned(request, course):
@@ -98,6 +96,15 @@ def _course(request: HttpRequest) -> Course | None:
     """Return the course that `?course=` names. Raises Http404."""
     slug = request.GET.get("course", "")
     return get_object_or_404(seen(Course.objects.all(), viewer_of(request)), slug=slug) if slug else None
+
+
+def _environment(request: HttpRequest, course: Course | None, chosen: str) -> Environment | None:
+    """Return the environment with which a plan begins. chosen: the name of a preset."""
+    known = played_environments().filter(is_active=True)
+    named = known.filter(pk=whole_number(request.GET.get("environment", "")) or 0)
+    free, scored = known.filter(course=None), [one.name for one in PRESETS if one.is_scored]
+    fitting = free.filter(seats=1) if chosen in scored else free
+    return named.first() or (known.filter(course=course).first() if course else None) or fitting.first() or free.first()
 
 
 def _back(request: HttpRequest, course: Course | None) -> str:
@@ -184,6 +191,7 @@ def _page(request: HttpRequest, form: TournamentForm, chosen: str = "") -> HttpR
         "back_address": _back(request, form.of),
         "presets": PRESETS,
         "chosen": chosen,
+        "plays_alone": planned is not None and planned.plays_alone,
         "preview": plan_preview(planned, data["invited"], data["baselines"]) if planned else None,
         "is_new": form.instance.pk is None,
     }

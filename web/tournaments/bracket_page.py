@@ -36,12 +36,14 @@ from web.tournaments.bracket_parts import (
 from web.tournaments.format_parts import round_count, seeding_words, settings_words, stopping_words
 from web.tournaments.pictures import picture_tags
 from web.tournaments.registration_views import shown_registration
-from web.tournaments.round_parts import is_all_at_once, running_words, shown_round
+from web.tournaments.round_parts import evaluated_words, is_all_at_once, running_words, shown_round
 
 FRAGMENTS = {"tournament": "web/tournaments/live.html"}
 ROWS_A_PAGE = 100
 SMALL_GROUP = 4
 """Groups of up to this size are shown side by side."""
+SCORED = ("Mean score", "95% interval")
+"""The columns of a table whose agents play alone; the template writes scores as boards do."""
 PODIUM, MOST_ON_PODIUM = 3, 8
 """The last rank on the podium, and the most agents named on it: any number may share a rank."""
 
@@ -78,6 +80,7 @@ def _state(tournament: Tournament, rounds: int | None) -> dict[str, Any]:
         "is_over": rounds is None and tournament.state == TournamentState.FINISHED,
         "is_planned": tournament.state == TournamentState.PLANNED,
         "is_withheld": rounds == 0,
+        "unit": "evaluation" if tournament.plays_alone else "duel",
         "revealed": rounds,
     }
 
@@ -121,17 +124,17 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
 
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn, *, is_over: bool) -> dict[str, Any]:
     lines = drawn.lines(drawn.outline.table)
-    best = [line for line in lines if line.row.rank <= PODIUM and line.participant.is_ranked]
-    rounds = round_count(tournament, len(lines), last_round(drawn))
+    best = [line for line in lines if line.row.rank <= PODIUM and line.participant.is_ranked and line.row.values]
+    rounds, progress = round_count(tournament, len(lines), last_round(drawn)), tournament_progress(tournament)
     return {
         "round_count": rounds,
-        "running_words": running_words(drawn, rounds),
+        "running_words": evaluated_words(progress) if tournament.plays_alone else running_words(drawn, rounds),
         "is_all_at_once": is_all_at_once(drawn),
-        "progress": tournament_progress(tournament),
+        "progress": progress,
         "podium": best[:MOST_ON_PODIUM] if is_over else [],
         "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
         **_stages(tournament, drawn),
-        **_table(request, drawn, lines, is_over=is_over),
+        **_table(request, drawn, lines, is_over=is_over, is_alone=tournament.plays_alone),
         "shown": shown_round(drawn, request.GET.get("round", ""), rounds),
     }
 
@@ -160,18 +163,22 @@ def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
     return int(tournament.settings.get("advance", 0))
 
 
-def _table(request: HttpRequest, drawn: Drawn, lines: Sequence[TableRow], *, is_over: bool) -> dict[str, Any]:
+def _table(
+    request: HttpRequest, drawn: Drawn, lines: Sequence[TableRow], *, is_over: bool, is_alone: bool
+) -> dict[str, Any]:
     """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
     page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))
     shown, columns, rounds = list(page.object_list), drawn.outline.table.columns, round_names(drawn)
     words = [
-        [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, line.row.values, strict=True)]
+        []
+        if is_alone
+        else [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, line.row.values, strict=True)]
         for line in shown
     ]
     swiss = next((stage for stage in drawn.outline.stages if stage.kind == StageKind.SWISS), None)
     return {
         "table": page,
-        "columns": ["Reached" if column == REACHED else column for column in columns],
+        "columns": SCORED if is_alone else ["Reached" if column == REACHED else column for column in columns],
         "rows": list(zip(shown, words, strict=True)),
         "swiss": swiss,
         "swiss_rows": swiss_rows(drawn, swiss, shown) if swiss else (),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arena_kit.ranking.formats import Meeting, Stage, StageKind, play_off
 from core.tournaments.brackets import Drawn
+from core.tournaments.selectors import EditionProgress
 from web.site.requests import whole_number
 from web.tournaments.bracket_parts import bracket_columns
 
@@ -48,6 +49,12 @@ def running_words(drawn: Drawn, count: int) -> str:
         if column.round == drawn.round
     ]
     return f"{said}: the {names[0][0].lower()}{names[0][1:]}." if names else f"{said}."
+
+
+def evaluated_words(progress: EditionProgress) -> str:
+    """Return a sentence on what is played now where agents play alone."""
+    verb = "has" if progress.done == 1 else "have"
+    return f"{progress.done} of the {progress.total} agents {verb} been evaluated."
 
 
 def is_all_at_once(drawn: Drawn) -> bool:

@@ -10,10 +10,13 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from arena_kit.ranking.formats import FORMATS
-from core.editions.screen import Screen, screen_get
-from core.models import Tournament
+from core.editions.screen import MOST_MEETINGS, Screen, screen_get
+from core.models import Tournament, TournamentState
+from core.tournaments.brackets import Drawn
 from core.tournaments.calendar import next_step
+from core.tournaments.selectors import tournament_progress
 from web.tournaments.bracket_parts import GROUP_STAGE, round_names
+from web.tournaments.round_parts import evaluated_words
 from web.watching.parts import board_part
 
 
@@ -53,7 +56,15 @@ def _context(tournament: Tournament, shown: Screen) -> dict[str, object]:
         "board": board_part(shown.live) if shown.live is not None else "",
         "step": step,
         "step_at": step_at,
+        **(_scores(tournament, shown.drawn) if tournament.plays_alone and shown.drawn is not None else {}),
     }
+
+
+def _scores(tournament: Tournament, drawn: Drawn) -> dict[str, object]:
+    """Return the best scores of agents that play alone, and how many have one."""
+    scored = [line for line in drawn.lines(drawn.outline.table) if line.row.values and line.participant.is_ranked]
+    words = evaluated_words(tournament_progress(tournament)) if tournament.state == TournamentState.RUNNING else ""
+    return {"best": scored[:MOST_MEETINGS], "evaluated": words}
 
 
 def _round_name(shown: Screen, number: int) -> str:

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.models import Participant, Tournament, TournamentState, User
+from core.models import Evaluation, Participant, Tournament, TournamentState, User
 from core.models.tournament import PICTURES
 from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
@@ -42,6 +42,7 @@ def participant(request: HttpRequest, slug: str, edition: int, name: str) -> Htt
         "is_running": row.tournament.state == TournamentState.RUNNING or progress.done < progress.total,
         "opponents": opponent_list(row, offset=max(0, page.start_index() - 1), limit=DUELS_A_PAGE),
         "progress": progress,
+        "evaluations": Evaluation.every.filter(tournament=row.tournament, submission=row.submission).order_by("-pk"),
         "page": page,
         "can_see_source": agent_source_visible(row.submission.agent, viewer_of(request)),
     }
@@ -62,7 +63,8 @@ def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: st
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, f"{row.submission.agent} has withdrawn. Its duels stay in its history.")
+        stays = "" if row.tournament.plays_alone else " Its duels stay in its history."
+        messages.success(request, f"{row.submission.agent} has withdrawn.{stays}")
     return redirect("web:edition", slug, edition)
 
 

@@ -96,12 +96,12 @@ def _cancel(tournament: Tournament, answer: OrganiserAnswer) -> str:
     if not _is_running(tournament):
         raise Refused("It is not running.")
     tournament_cancel(tournament=tournament, reason=answer.reason)
-    return "is cancelled; finished duels stay."
+    return "is cancelled; what has been played stays."
 
 
 def _pause(tournament: Tournament, answer: OrganiserAnswer) -> str:
     tournament_pause(tournament=tournament)
-    return "is paused: duels that have begun are played to their end, and no other begins."
+    return "is paused: what has begun is played to its end, and nothing else begins."
 
 
 def _go_on(tournament: Tournament, answer: OrganiserAnswer) -> str:
@@ -210,7 +210,8 @@ RELEASE = OrganiserAction(
     do=_release,
     question=OrganiserQuestion(
         title="Release results",
-        consequence="All visitors can then see tables, duels and replays, and rated tournaments count for the ratings.",
+        consequence="All visitors can then see tables, duels and replays, rated tournaments count for the ratings, and "
+        "the hidden seeds of those that are over are published.",
         button="Release the results",
     ),
     fits=lambda tournament: tournament.results != Audience.PUBLIC and tournament.state != TournamentState.PLANNED,
@@ -223,9 +224,9 @@ CANCEL = OrganiserAction(
     do=_cancel,
     question=OrganiserQuestion(
         title="Cancel tournaments",
-        consequence="Finished duels stay in the table. All other duels of the tournament are cancelled for good.",
+        consequence="What has been played stays in the table. All else of the tournament is cancelled for good.",
         button="Cancel the tournament",
-        reason="Reason, shown on the cancelled duels",
+        reason="Reason, shown on the page of the tournament",
     ),
     fits=_is_running,
 )
@@ -366,7 +367,7 @@ PARTICIPANT_ACTIONS = (
             consequence="The score counts no more, and the agent plays the same hidden seeds once more. A tournament "
             "that has ended goes on until it has a score.",
             button="Evaluate it again",
-            reason="Reason, shown to the owner",
+            reason="Reason, shown to the owner and on the page of the participant",
         ),
         fits=_may_be_evaluated_again,
         is_told=False,

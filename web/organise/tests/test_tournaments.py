@@ -17,7 +17,7 @@ from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.seeding import seeded
 from web.conftest import As
-from web.organise.presets import PRESETS, preset_values
+from web.organise.presets import PRESETS, Preset, preset_values
 from web.organise.tournament_forms import TournamentForm
 from web.tests.arena import Stage
 
@@ -169,9 +169,10 @@ def test_the_preview_counts_duels_and_time_and_saves_nothing(stage: Stage, cast:
     assert not Tournament.objects.filter(name="Cup").exists()
 
 
-@pytest.mark.parametrize("preset", [preset.name for preset in PRESETS])
-def test_a_preset_is_a_good_plan(preset: str, environment: Environment, cast: Cast) -> None:
-    values = preset_values(preset, datetime.now(UTC))
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_is_a_good_plan(preset: Preset, cast: Cast) -> None:
+    environment = factories.task() if preset.is_scored else factories.environment()
+    values = preset_values(preset.name, datetime.now(UTC))
     invited = "bob" if values["eligibility"] == "INVITED" else ""
     form = TournamentForm({**values, "environment": environment.pk, "invited": invited})
     assert form.errors == {}
