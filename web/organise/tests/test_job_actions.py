@@ -333,7 +333,7 @@ def test_cancelling_an_edition_cancels_what_is_left_of_it(organiser: Client, pla
         ("CANCELLED", REASON),
         ("SUCCEEDED", ""),
     ]
-    assert said == ["Tic-tac-toe edition 1 is cancelled; finished duels stay."]
+    assert said == ["Tic-tac-toe edition 1 is cancelled; what has been played stays."]
     assert act(organiser, "cancel", tournament, reason=REASON)[-1].endswith("nothing was done. It is not running.")
 
 

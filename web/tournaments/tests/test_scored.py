@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.editions.progress import tournament_begin, tournament_step
+from core.editions.progress import tournament_begin
 from core.editions.tests.planned import planned
 from core.editions.tests.samples import LATER, players
+from core.editions.tests.scored import crash, score, step
 from core.models import (
     Audience,
     AuditEntry,
@@ -21,6 +23,7 @@ from core.models import (
     JobState,
     Member,
     Role,
+    SeenBy,
     Submission,
     Tournament,
     TournamentState,
@@ -31,6 +34,7 @@ from core.tournaments.baselines import baselines_set
 from core.tournaments.planning import results_release
 from web.conftest import As
 from web.organise.tests.test_tournaments import PLAN, filled
+from web.templatetags.scores import figure
 
 pytestmark = pytest.mark.django_db
 
@@ -48,18 +52,17 @@ def three(task: Environment) -> list[Submission]:
 @pytest.fixture
 def cup(three: list[Submission]) -> Tournament:
     """A running one in which all wait."""
-    return tournament_begin(planned(three, "score", episodes=5), now=LATER)
+    return tournament_begin(planned(three, "score", episodes=6), now=LATER)
 
 
-def evaluated(cup: Tournament, player: Submission, score: float | None) -> None:
-    """Let the open evaluation of a participant end. score: None where the agent fails."""
-    rows = Evaluation.every.filter(tournament=cup, submission=player, state=JobState.QUEUED)
-    if score is None:
-        factories.moved(rows, JobState.FAILED, error="Episode 3: oops", public_error="The player raised an exception.")
+def evaluated(cup: Tournament, player: Submission, mean: float | None) -> None:
+    """Let the open evaluation of a participant end. mean: of its scores; None where the agent fails."""
+    if mean is None:
+        crash(cup, player)
+        Evaluation.every.filter(tournament=cup, submission=player).update(public_error="The player stopped.")
     else:
-        figures = {"score": score, "score_low": score - 1.5, "score_high": score + 1.5, "episodes_done": 5}
-        factories.moved(rows, JobState.SUCCEEDED, **figures)
-    tournament_step(cup, now=LATER)
+        score(cup, player, mean)
+    step(cup)
     cup.refresh_from_db()
 
 
@@ -69,6 +72,11 @@ def address(cup: Tournament, more: str = "") -> str:
 
 def of(cup: Tournament, player: Submission) -> str:
     return address(cup, f"agents/{player.agent.name}/")
+
+
+def seen_in(page: str) -> str:
+    """The text of a page's own part."""
+    return re.sub(r"<[^>]+>", " ", page.partition("<main")[2].partition("</main>")[0]).casefold()
 
 
 def words(client: Client, at: str) -> str:
@@ -114,7 +122,7 @@ def test_its_preview_counts_evaluations_and_episodes(
 
 
 def test_a_course_and_the_page_of_the_task_list_it(task: Environment, cast: Cast, visit: As) -> None:
-    course = Course.objects.create(slug="robots", name="Robots")
+    course = Course.objects.create(slug="robots", name="Robots", seen_by=SeenBy.EVERYONE)
     row = factories.planned(task, name="Spring final", format="score", settings={}, course=course)
     season = factories.season(task)
     for page in (reverse("web:environment", args=[task.slug]), "/courses/robots/", "/tournaments/"):
@@ -135,13 +143,18 @@ def test_scores_rank_and_those_that_wait_have_none(
     page = words(client, address(cup))
     assert "2 of the 3 agents have been evaluated." in page
     assert page.count('<td class="rank">–</td>') == 1
-    assert '<strong>187.4</strong></td> <td class="num interval">185.9 to 188.9</td>' in page
-    assert "No score. The player raised an exception." in page
-    assert "duel" not in page.partition('id="tournament"')[2].partition("</main>")[0].casefold()
+    row = cup.participants.get(submission=three[1])
+    interval = f"{figure(row.score_low)} to {figure(row.score_high)}"
+    assert f'<strong>187.4</strong></td> <td class="num interval">{interval}</td>' in page
+    assert "No score. The player stopped." in page
+    assert "duel" not in seen_in(page)
     shown = words(client, of(cup, three[1]))
     assert "<dt>Mean score</dt><dd>187.4</dd>" in shown
-    assert "5 of 5 episodes" in shown
-    assert "The player raised an exception." in words(client, of(cup, three[2]))
+    assert "6 of 6 episodes" in shown
+    assert (
+        '<span class="badge badge-bad">Failed</span> 1 of 6 episodes<small class="muted">The player stopped.'
+        in words(client, of(cup, three[2]))
+    )
     assert "Waiting" in words(client, of(cup, three[0]))
 
     evaluated(cup, three[0], 200)
@@ -178,7 +191,7 @@ def test_seeds_are_promised_by_their_hash_and_published_at_the_end(
 
 def test_baselines_play_without_a_rank(task: Environment, three: list[Submission], cast: Cast, client: Client) -> None:
     own = factories.ready(factories.agent(cast.olga, task, name="minimax"))
-    row = planned(three, "score", episodes=5)
+    row = planned(three, "score", episodes=6)
     baselines_set(tournament=row, agents=[own.agent])
     begun = tournament_begin(row, now=LATER)
     for player in (*three, own):
@@ -197,7 +210,7 @@ def test_the_screen_of_a_hall_shows_scores_and_then_the_podium(
     page = words(client, address(cup, "screen/"))
     assert "1 of the 3 agents has been evaluated." in page
     assert "<strong>187.4</strong>" in page
-    assert "duel" not in page.partition("<main")[2].casefold()
+    assert "duel" not in seen_in(page)
     Tournament.objects.update(results=Audience.HIDDEN)
     page = words(client, address(cup, "screen/"))
     assert "have not released the results yet" in page
@@ -234,7 +247,7 @@ def test_referees_have_a_score_evaluated_again(
     if not may:
         return
     assert client.post(act, {}).status_code == 422
-    tournament_step(cup, now=LATER)
+    step(cup)
     page = words(client, of(cup, three[0]))
     assert "Does not count: A worker had the wrong clock." in page
     assert "2 of the 3 agents have been evaluated." in words(client, address(cup))
