@@ -99,8 +99,8 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
 
     baselines = NamesField(
         required=False,
-        help_text="Agents of the course’s teachers and of the site, one per line. In a round robin they play everyone "
-        "outside the ranking: without a rank, a seed or a place.",
+        help_text="Agents of the course’s teachers and of the site, one per line. In a round robin and by score they "
+        "play outside the ranking: without a rank, a seed or a place.",
     )
 
     seeds = SeedsField(
