@@ -133,7 +133,7 @@ def test_a_course_and_the_page_of_the_task_list_it(task: Environment, cast: Cast
 
 
 def test_scores_rank_and_those_that_wait_have_none(
-    cup: Tournament, three: list[Submission], client: Client, cast: Cast
+    cup: Tournament, three: list[Submission], client: Client, visit: As
 ) -> None:
     page = words(client, address(cup))
     assert "0 of the 3 agents have been evaluated." in page
@@ -164,9 +164,10 @@ def test_scores_rank_and_those_that_wait_have_none(
     # An agent without a score is on no podium.
     podium = page.partition('<ol class="podium">')[2].partition("</ol>")[0]
     assert [player.agent.name in podium for player in three] == [True, True, False]
-    shown = words(client, reverse("web:agent", args=[cup.environment.slug, three[1].agent.name]))
+    owner = visit(three[1].agent.owner)
+    shown = words(owner, reverse("web:agent", args=[cup.environment.slug, three[1].agent.name]))
     assert "2nd of 3, score 187.4" in shown
-    shown = words(client, reverse("web:agent", args=[cup.environment.slug, three[2].agent.name]))
+    shown = words(owner, reverse("web:agent", args=[cup.environment.slug, three[2].agent.name]))
     assert "3rd of 3, no score" in shown
 
 
