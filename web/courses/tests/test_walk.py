@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from core.courses.sight import PATHS, listed, seen
+from core.editions.tests.planned import begun
+from core.editions.tests.scored import score, step
 from core.models import (
     Agent,
     Announcement,
@@ -20,6 +23,7 @@ from core.models import (
     Environment,
     Member,
     Role,
+    SeedList,
     SeenBy,
     Submission,
     Tournament,
@@ -34,14 +38,21 @@ from web.tests.test_access import lines, session_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 MARK = "zebrafish"
+MEAN = 98765.0
 OUTSIDE = ("stranger", "other")
+SCORED = {
+    "/environments/{slug}/editions/{edition}/",
+    "/environments/{slug}/editions/{edition}/agents/{agent}/",
+    "/api/v1/tournaments/{tournament}/standing/",
+}
+"""Addresses at which members read scores of a tournament."""
 
 
 @dataclass(frozen=True)
 class Hidden:
     """A course with all that an address can name. people: by role. house: see `web.tests.house`.
 
-    aside: a tournament of it in an environment for everyone, with its duel.
+    aside: a tournament of it in an environment for everyone, with its duel. finals: one whose agents play alone there.
     """
 
     course: Course
@@ -49,6 +60,7 @@ class Hidden:
     sessions: dict[str, str]
     house: dict[str, Any]
     aside: Duel
+    finals: Tournament
 
 
 def course(slug: str, seen_by: SeenBy = SeenBy.MEMBERS, name: str = "") -> Course:
@@ -76,6 +88,15 @@ def hidden(shared_cast: Cast) -> Hidden:
         Member.objects.create(course=made, user=person, role=role)
     Member.objects.create(course=made, user=cast.charlie)
     Assignment.objects.update(name=f"{MARK} week", about=MARK)
+    # Agents that play alone in a task for everyone.
+    board = factories.task()
+    own = [factories.ready(factories.agent(cast.alice, board, name, is_public=True)) for name in ("gerda", "hilde")]
+    finals = begun(own, "score", episodes=2)
+    for player in own:
+        factories.evaluation(player)
+        score(finals, player, MEAN)
+    finals = step(finals)
+    Tournament.objects.filter(pk=finals.pk).update(course=made, name=f"{MARK} final")
     # In an environment for everyone: the agents and their ratings are public, the tournament is not.
     games = factories.environment("connect-four")
     one, two = (played.ready(factories.agent(cast.alice, games, name, is_public=True)) for name in ("erna", "frida"))
@@ -86,7 +107,7 @@ def hidden(shared_cast: Cast) -> Hidden:
         started_at=factories.NOON,
     )  # fmt: skip
     house |= {"agent": f"anna-{MARK}", "course": made.slug, "mark": MARK}
-    return Hidden(made, people, {who: session_of(one) for who, one in people.items()}, house, duel)
+    return Hidden(made, people, {who: session_of(one) for who, one in people.items()}, house, duel, finals)
 
 
 def answer(session: str, method: str, address: str) -> tuple[int, str]:
@@ -150,11 +171,45 @@ def test_a_tournament_of_a_closed_course_is_hidden_on_pages_of_a_public_environm
     assert answer(hidden.sessions[who], "GET", f"/environments/{house['slug']}/agents/erna/")[0] == 200
 
 
+@pytest.mark.parametrize("who", OUTSIDE)
+def test_scores_of_a_closed_course_are_hidden_on_pages_of_a_public_task(hidden: Hidden, who: str) -> None:
+    finals = hidden.finals
+    assert finals.state == "FINISHED"
+    house = hidden.house | {
+        "slug": finals.environment.slug,
+        "agent": "gerda",
+        "edition": finals.edition,
+        "cup_edition": finals.edition,
+        "tournament": finals.pk,
+        "cup": finals.pk,
+    }
+    sha256 = SeedList.objects.get(tournament=finals).sha256
+    told = re.compile(rf"{MARK}|98.?76[456]|{sha256}")
+    for session, is_inside in ((hidden.sessions[who], False), (hidden.sessions["STUDENT"], True)):
+        found = [
+            (address, status, bool(told.search(text.casefold())))
+            for method, address, _ in open_lines()
+            if method == "GET"
+            for status, text in [answer(session, method, address.format(**house))]
+        ]
+        assert {address for address, _, is_told in found if is_told} >= (SCORED if is_inside else set())
+        assert is_inside or not [line for line in found if line[2]]
+        of_it = [line for line in found if re.search(r"{(tournament|cup|edition|cup_edition)}", line[0])]
+        assert is_inside or {status for address, status, _ in of_it if not address.startswith("/organise/")} <= {
+            302,
+            404,
+            405,
+        }
+    assert answer(hidden.sessions[who], "GET", f"/environments/{house['slug']}/agents/gerda/")[0] == 200
+
+
 def test_every_row_with_an_environment_has_a_path_to_its_course(hidden: Hidden) -> None:
     for model in PATHS:
         rows = model._default_manager.all()
         assert not seen(rows.filter(pk__in=rows.values("pk")), AnonymousUser()).filter(pk__lt=0).exists()
-    assert not seen(Submission.objects.exclude(agent__environment__slug="connect-four"), AnonymousUser()).exists()
+    assert not seen(
+        Submission.objects.exclude(agent__environment__slug__in=("connect-four", "cart-pole")), AnonymousUser()
+    ).exists()
 
 
 def test_what_people_with_the_link_see_is_in_no_list(hidden: Hidden) -> None:

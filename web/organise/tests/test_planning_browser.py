@@ -97,3 +97,31 @@ def test_only_what_the_chosen_format_has_is_shown_and_sent(page: Page, cup: Tour
     expect(legs).to_have_value("2")
     page.get_by_label("Format", exact=True).select_option("Swiss")
     expect(rounds).to_have_value("")
+
+
+def test_an_environment_with_one_seat_offers_its_own_format_and_what_that_has(page: Page, cup: Tournament) -> None:
+    task = factories.task()
+    page.goto("/organise/tournaments/plan/")
+    environment, format_ = page.get_by_label("Environment"), page.get_by_label("Format", exact=True)
+    expect(format_).to_have_value("round-robin")
+    page.get_by_label("Openings").uncheck()
+    page.get_by_label("Decided by").select_option("DRAWN")
+    environment.select_option(task.name)
+    expect(format_).to_have_value("score")
+    expect(format_.locator("option:enabled")).to_have_text(["By score"])
+    for label in ("Openings", "Decided by", "Seed", "Rated", "Pairs"):
+        expect(page.get_by_label(label, exact=True)).to_be_hidden()
+    expect(page.get_by_role("group", name="Seeds")).to_be_hidden()
+    page.get_by_label("Episodes").fill("7")
+    page.get_by_label("Name", exact=True).fill("Final")
+    page.get_by_role("button", name="Plan the tournament").click()
+    expect(page.get_by_text("is planned.")).to_be_visible()
+    row = Tournament.objects.get(name="Final")
+    assert (row.format, row.settings, row.seeded_by, row.has_openings) == ("score", {"episodes": 7}, "RATING", True)
+
+    page.goto("/organise/tournaments/plan/")
+    environment.select_option(task.name)
+    environment.select_option(cup.environment.name)
+    expect(format_).to_have_value("round-robin")
+    expect(page.get_by_label("Openings")).to_be_visible()
+    expect(page.get_by_label("Episodes")).to_be_hidden()
