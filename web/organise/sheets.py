@@ -121,7 +121,7 @@ SHEETS = (
         "revealed.",
         columns=(
             Column("Environment", "environment.name"),
-            Column("For", "get_purpose_display"),
+            Column("For", lambda row: row.tournament or row.get_purpose_display()),
             Column("Seeds", lambda row: len(row.seeds), "num"),
             Column("Public", "is_public", "yes"),
             Column("Hash", lambda row: row.sha256[:16], "code"),

@@ -97,7 +97,7 @@ KINDS = {
         _kind(Delivery, (SEND_AGAIN,), "webhook"),
         _kind(Season, (DELETE_SEASON,), "environment"),
         _kind(TournamentSchedule, (DELETE_SCHEDULE,), "environment"),
-        _kind(SeedList, (REVEAL,), "environment"),
+        _kind(SeedList, (REVEAL,), "environment", "tournament__environment"),
         _kind(ApiToken, (REVOKE,), "owner"),
         _kind(Submission, VERSION_ACTIONS, "agent__environment", "agent__owner"),
         _kind(Package, PACKAGE_ACTIONS, "environment"),

@@ -172,8 +172,9 @@ def test_scores_rank_and_those_that_wait_have_none(
 
 
 def test_seeds_are_promised_by_their_hash_and_published_at_the_end(
-    cup: Tournament, three: list[Submission], client: Client
+    cup: Tournament, three: list[Submission], client: Client, cast: Cast, visit: As
 ) -> None:
+    assertContains(visit(cast.olga).get("/organise/seeds/"), str(cup))
     Tournament.objects.update(results=Audience.HIDDEN)
     seeds = cup.seed_list
     listed = ", ".join(map(str, seeds.seeds))
