@@ -258,6 +258,17 @@ def test_referees_have_a_score_evaluated_again(
     assert cup.participants.get(rank=1).submission == three[0]
 
 
+@pytest.mark.parametrize(("mean", "won"), [(None, False), (100, True)])
+def test_an_agent_without_a_score_has_not_won(
+    cup: Tournament, three: list[Submission], client: Client, mean: float | None, won: bool
+) -> None:
+    for player, score_of in zip(three, (mean, None, None), strict=True):
+        evaluated(cup, player, score_of)
+    assert cup.state == TournamentState.FINISHED
+    assert ("won by" in words(client, reverse("web:tournaments", args=[cup.environment.slug]))) is won
+    assert ('class="podium"' in words(client, address(cup))) is won
+
+
 def test_what_is_of_rounds_and_duels_is_not_offered(
     cup: Tournament, three: list[Submission], cast: Cast, visit: As
 ) -> None:
