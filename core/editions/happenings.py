@@ -10,7 +10,7 @@ from math import inf
 
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.humanize.templatetags.humanize import ordinal
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from core.evaluations.selectors import evaluations_comparable
 from core.links import agent_address, tournament_address
@@ -24,6 +24,7 @@ from core.models import (
     Submission,
     TournamentState,
     ranked,
+    won,
 )
 from core.submissions.tries import versions_visible
 from core.tournaments.results import withheld_from
@@ -54,8 +55,9 @@ def happenings(environment: Environment, agent: Agent | None = None) -> list[Hap
 def _results(environment: Environment, agent: Agent | None) -> Iterator[Happening]:
     """Return the places of an agent in finished tournaments; without one, the winners."""
     rows = Participant.objects.filter(tournament__environment=environment, tournament__state=TournamentState.FINISHED)
-    rows = rows.exclude(tournament__in=withheld_from(AnonymousUser())).filter(ranked())
-    rows = rows.filter(rank=1) if agent is None else rows.filter(submission__agent=agent)
+    rows = rows.exclude(tournament__in=withheld_from(AnonymousUser())).filter(
+        won() if agent is None else ranked() & Q(submission__agent=agent)
+    )
     rows = rows.select_related("tournament__environment", "submission__agent").annotate(
         size=Count("tournament__participants", filter=ranked("tournament__participants__"))
     )

@@ -65,6 +65,7 @@ from core.models.tournament import (
     Tournament,
     TournamentState,
     ranked,
+    won,
 )
 from core.models.user import User
 from core.models.validation import Validation
@@ -199,4 +200,5 @@ __all__ = [
     "WorkerHost",
     "WorldLease",
     "ranked",
+    "won",
 ]

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from arena_kit.environment.spec import BARE
-from arena_kit.ranking.formats import FORMATS
+from arena_kit.ranking.formats import FORMATS, ByScore
 from core.models.agent import Agent, Submission
 from core.models.course import Course
 from core.models.environment import Environment
@@ -282,6 +282,11 @@ class Registration(models.Model):
 def ranked(path: str = "") -> models.Q:
     """Return the condition of participants with a rank: neither withdrawn nor baselines. path: that leads to them."""
     return models.Q(**{f"{path}withdrawn_at": None, f"{path}is_baseline": False})
+
+
+def won() -> models.Q:
+    """Return the condition of participants that are first. Where agents play alone all may have failed: none is."""
+    return ranked() & models.Q(rank=1) & ~models.Q(tournament__format=ByScore.slug, score=None)
 
 
 class Participant(models.Model):

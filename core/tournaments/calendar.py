@@ -9,9 +9,8 @@ from datetime import datetime
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from arena_kit.ranking.formats import ByScore
 from core.courses.sight import Viewer, aside, listed
-from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState, ranked
+from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState, won
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
 STRANGER = AnonymousUser()
@@ -94,14 +93,11 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     competing = Participant.objects.filter(tournament__in=keys, is_baseline=False)
     counts = dict(competing.values_list("tournament").annotate(count=Count("pk")).order_by())
     first = Participant.objects.filter(
-        ranked(),
+        won(),
         tournament__in=keys,
         tournament__state=TournamentState.FINISHED,
         tournament__results=Audience.PUBLIC,
-        rank=1,
     ).select_related("submission__agent__owner")
-    # Where agents play alone, all may have failed.
-    first = first.exclude(tournament__format=ByScore.slug, score=None)
     winners: dict[int, list[Participant]] = {}
     for participant in first.order_by("submission__agent__name"):
         winners.setdefault(participant.tournament_id, []).append(participant)

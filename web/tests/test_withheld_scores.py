@@ -16,7 +16,7 @@ from web.conftest import As
 
 pytestmark = pytest.mark.django_db
 MEAN = 98765.0
-TOLD = re.compile(r"98.?76[456]|The player.s process ended")
+TOLD = re.compile(r"(?<![\w.-])98,?76[456](?![\w-])|The player.s process ended")
 CLOSED = ("/api/v1/tournaments/{cup}/participants/", "/api/v1/tournaments/{cup}/standing/",
           "/environments/{slug}/editions/{edition}/agents/{agent}/")  # fmt: skip
 """Addresses that answer 403 to whom the results are withheld from."""

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.editions.happenings import happenings
 from core.editions.progress import tournament_begin
 from core.editions.tests.planned import planned
 from core.editions.tests.samples import LATER, players
@@ -267,6 +268,7 @@ def test_an_agent_without_a_score_has_not_won(
     assert cup.state == TournamentState.FINISHED
     assert ("won by" in words(client, reverse("web:tournaments", args=[cup.environment.slug]))) is won
     assert ('class="podium"' in words(client, address(cup))) is won
+    assert bool([one for one in happenings(cup.environment) if one.key.startswith("place")]) is won
 
 
 def test_what_is_of_rounds_and_duels_is_not_offered(
