@@ -7,12 +7,14 @@ from typing import Any
 from django import template
 from django.template import Context
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from arena_kit.ranking.formats import Meeting, Source
 from core.models import Tournament, User
 from core.tournaments.brackets import Drawn, OpenDuel, Side
+from core.tournaments.registration_selectors import closed_because
 from core.tournaments.selectors import leavable_list
 from web.tournaments import bracket_parts as brackets
 from web.tournaments.pictures import picture_address, picture_size
@@ -24,6 +26,12 @@ register = template.Library()
 def source_words(source: Source | None) -> str:
     """Name the participant who comes from a source: winner of W1.2."""
     return brackets.source_words(source)
+
+
+@register.filter
+def registration_closed(tournament: Tournament) -> str:
+    """Return why owners cannot register agents now, as a sentence; empty while they can."""
+    return closed_because(tournament, now=timezone.now())
 
 
 register.filter(picture_address)
