@@ -50,6 +50,10 @@ PODIUM, MOST_ON_PODIUM = 3, 8
 
 def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
     """The page of an organisers' tournament; for htmx, only the part that changes while it is played."""
+    if request.headers.get("HX-Target") == "planned":
+        # What has begun is another page.
+        begun = tournament.state != TournamentState.PLANNED
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"} if begun else {})
     rounds = rounds_visible(tournament, request.user)
     stamp = standing_stamp(tournament, rounds)
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
