@@ -43,8 +43,9 @@ class CourseForm(CourseModelForm):
             "slug": "Small letters, digits and hyphens.",
             "seen_by": "It and all that belongs to it. “People with the link”: no list shows it; people who have "
             "its address see it.",
-            "team_size": "A team owns agents together. Students make teams of up to so many people; with 0 only you make them.",
-            "counts_best": "Only so many of each student’s assignments count for the percent, the best ones. 0: all of them.",
+            "team_size": "A team owns agents together. Students make teams of up to so many people; "
+            "with 0 only you do.",
+            "counts_best": "Only so many of each student’s assignments count for the percent, the best. 0: all.",
             "time_zone": "New tournaments get it. Times are shown in it to everyone, also when clocks change.",
         }
         widgets = {"about": forms.Textarea(attrs={"rows": 8})}

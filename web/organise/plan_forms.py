@@ -18,10 +18,7 @@ from core.tournaments.baselines import baselines_named
 from core.tournaments.planning import PLANNED_FIELDS, plan_problems
 from web.organise.format_forms import FormatForm
 
-PER_OWNER = (
-    " Each owner may register as many agents as the environment's “Active per owner” allows. Without registration, "
-    "all of their agents play."
-)
+PER_OWNER = " Each owner may register as many agents as the environment’s “Active per owner” allows."
 
 
 class NamesField(forms.CharField):
