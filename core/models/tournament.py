@@ -366,8 +366,13 @@ class Participant(models.Model):
 
     @property
     def shown_rank(self) -> int | None:
-        """Its rank, which a baseline has not."""
-        return None if self.is_baseline else self.rank
+        """Its rank; None for a baseline and for what has withdrawn or is disqualified."""
+        return self.rank if self.is_ranked else None
+
+    @property
+    def is_scoreless(self) -> bool:
+        """Return whether it has no rank because it has no score, before the end of a tournament that scores decide."""
+        return self.score is None and self.tournament.plays_alone and self.tournament.state != TournamentState.FINISHED
 
     @property
     def has_played(self) -> bool:

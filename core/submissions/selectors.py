@@ -26,7 +26,6 @@ from core.jobs.phase_selectors import (
     validation_of,
 )
 from core.models import (
-    LADDER,
     Agent,
     Build,
     Environment,
@@ -39,6 +38,7 @@ from core.models import (
     TournamentState,
     User,
     Validation,
+    ranked,
 )
 from core.people.rights import may
 from core.ratings.board import Standing, standings_of
@@ -315,7 +315,6 @@ def _places(row: Submission) -> list[Participant]:
 
 
 def _sizes(tournament_ids: set[int]) -> dict[int, int]:
-    """Return the number of participants by tournament, for ladders without those who have left."""
-    rows = Participant.objects.filter(tournament__in=tournament_ids, is_baseline=False)
-    counted = rows.exclude(tournament__format=LADDER, withdrawn_at__isnull=False).values("tournament").order_by()
+    """Return the number of participants with a rank by tournament."""
+    counted = Participant.objects.filter(ranked(), tournament__in=tournament_ids).values("tournament").order_by()
     return dict(counted.annotate(size=Count("pk")).values_list("tournament", "size"))

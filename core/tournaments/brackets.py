@@ -52,7 +52,7 @@ class TableRow:
 
     @property
     def shown_rank(self) -> int | None:
-        return None if self.participant.is_baseline else self.row.rank
+        return self.row.rank if self.participant.is_ranked else None
 
 
 @dataclass(frozen=True, slots=True)

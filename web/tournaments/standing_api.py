@@ -79,7 +79,7 @@ class MeetingAnswer(serializers.Serializer[Any]):
 
 class TableRowAnswer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(
-        source="shown_rank", allow_null=True, help_text="Ties share: 1, 1, 3. Null for a baseline."
+        source="shown_rank", allow_null=True, help_text="Ties share: 1, 1, 3. Null for baselines and withdrawn agents."
     )
     submission = Version(source="participant.submission")
     values = serializers.ListField(

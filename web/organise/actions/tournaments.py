@@ -339,7 +339,7 @@ PARTICIPANT_ACTIONS = (
         do=_disqualify,
         question=OrganiserQuestion(
             title="Disqualify participants",
-            consequence="The agent leaves the table and gets no points for its season. The rules of the format decide "
+            consequence="The agent has no rank then and no points for its season. The rules of the format decide "
             "its meetings, as for an agent that withdraws; nothing is replayed, and ratings stay. Only after the end "
             "of the tournament can this be taken back.",
             button="Disqualify it",

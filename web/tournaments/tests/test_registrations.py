@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.models import Environment, Registration, Tournament
+from core.models import Environment, Registration, Tournament, TournamentState
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
@@ -53,6 +53,23 @@ def test_the_page_says_why_registration_is_closed(cast: Cast, cup: Tournament, v
     assertNotContains(page, "anna has no version that may play")
     tournament_call_off(tournament=cup, reason="Too few agents.")
     assertContains(alice.get(PAGE), "Too few agents.")
+
+
+def test_an_open_page_is_loaded_again_once_the_tournament_has_begun(cup: Tournament, visit: As) -> None:
+    client, part = visit(None), {"HX-Request": "true", "HX-Target": "planned"}
+    assertContains(client.get(PAGE), 'id="planned" hx-get=')
+    waiting = client.get(PAGE, headers=part)
+    assert (waiting.status_code, "HX-Refresh" in waiting.headers) == (204, False)
+    Tournament.objects.update(state=TournamentState.RUNNING, started_at=timezone.now())
+    assert client.get(PAGE, headers=part).headers["HX-Refresh"] == "true"
+
+
+def test_lists_say_that_registration_is_open(cup: Tournament, visit: As) -> None:
+    Tournament.objects.update(registration_closes_at=None, starts_at=None)
+    assertContains(visit(None).get("/tournaments/"), "registration is open")
+    assertContains(visit(None).get("/"), "Registration is open")
+    Tournament.objects.update(registration_closes_at=timezone.now())
+    assertContains(visit(None).get("/tournaments/"), "no date yet")
 
 
 def test_without_registration_pages_say_who_takes_part(cup: Tournament, visit: As) -> None:

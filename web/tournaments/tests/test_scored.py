@@ -143,7 +143,12 @@ def test_scores_rank_and_those_that_wait_have_none(
     evaluated(cup, three[2], None)
     page = words(client, address(cup))
     assert "2 of the 3 agents have been evaluated." in page
-    assert page.count('<td class="rank">–</td>') == 1
+    # Before the end an agent without a score has no rank anywhere.
+    assert page.count('<td class="rank">–</td>') == 2
+    for player in (three[0], three[2]):
+        assert "<dt>Rank </dt> <dd>–</dd" in words(client, of(cup, player))
+        page_of_agent = reverse("web:agent", args=[cup.environment.slug, player.agent.name])
+        assert "not ranked, no score so far" in words(visit(player.agent.owner), page_of_agent)
     row = cup.participants.get(submission=three[1])
     interval = f"{figure(row.score_low)} to {figure(row.score_high)}"
     assert f'<strong>187.4</strong></td> <td class="num interval">{interval}</td>' in page
@@ -209,6 +214,7 @@ def test_baselines_play_without_a_rank(task: Environment, three: list[Submission
 def test_the_screen_of_a_hall_shows_scores_and_then_the_podium(
     cup: Tournament, three: list[Submission], client: Client
 ) -> None:
+    assert "No agent has a score yet." in words(client, address(cup, "screen/"))
     evaluated(cup, three[1], 187.44)
     page = words(client, address(cup, "screen/"))
     assert "1 of the 3 agents has been evaluated." in page
@@ -216,7 +222,7 @@ def test_the_screen_of_a_hall_shows_scores_and_then_the_podium(
     assert "duel" not in seen_in(page)
     Tournament.objects.update(results=Audience.HIDDEN)
     page = words(client, address(cup, "screen/"))
-    assert "have not released the results yet" in page
+    assert "It is being played. Its organisers have not released the results yet." in page
     assert "187.4" not in page
     Tournament.objects.update(results=Audience.PUBLIC)
     for player in (three[0], three[2]):
@@ -290,8 +296,19 @@ def test_what_is_of_rounds_and_duels_is_not_offered(
 def test_an_owner_withdraws_from_it(cup: Tournament, three: list[Submission], visit: As) -> None:
     owner: Any = visit(three[0].agent.owner)
     page = words(owner, address(cup))
-    assert "It is ranked below all others." in page
+    assert "It stands below all others." in page
     said = owner.post(of(cup, three[0]) + "withdraw/", follow=True).content.decode()
     assert "has withdrawn." in said
     assert "duels stay" not in said
+    # What has left has no rank, and the others are counted without it.
+    evaluated(cup, three[1], 20)
+    evaluated(cup, three[2], 10)
+    assert '<td class="rank">–</td> <th scope="row"> <a class="name own"' in words(owner, address(cup))
+    left = words(owner, reverse("web:agent", args=[cup.environment.slug, three[0].agent.name]))
+    assert f"{cup.title}</a><span>withdrawn</span>" in left
+    cup.participants.filter(submission=three[0]).update(disqualified_because="Copied.")
+    left = words(owner, reverse("web:agent", args=[cup.environment.slug, three[0].agent.name]))
+    assert f"{cup.title}</a><span>disqualified</span>" in left
+    other = reverse("web:agent", args=[cup.environment.slug, three[1].agent.name])
+    assert "1st of 2, score 20" in words(visit(three[1].agent.owner), other)
     assert not Evaluation.every.filter(tournament=cup, submission=three[0]).exclude(state=JobState.CANCELLED).exists()
