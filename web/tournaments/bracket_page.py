@@ -51,9 +51,7 @@ PODIUM, MOST_ON_PODIUM = 3, 8
 def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
     """The page of an organisers' tournament; for htmx, only the part that changes while it is played."""
     if request.headers.get("HX-Target") == "planned":
-        # What has begun is another page.
-        begun = tournament.state != TournamentState.PLANNED
-        return HttpResponse(status=204, headers={"HX-Refresh": "true"} if begun else {})
+        return _begun(tournament)
     rounds = rounds_visible(tournament, request.user)
     stamp = standing_stamp(tournament, rounds)
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
@@ -75,6 +73,12 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         **(_drawing(request, tournament, drawn, is_over=state["is_over"]) if drawn else {}),
     }
     return render_page(request, "web/tournaments/tournament.html", context, FRAGMENTS)
+
+
+def _begun(tournament: Tournament) -> HttpResponse:
+    """Have an open page of a planned tournament loaded again once it has begun."""
+    begun = tournament.state != TournamentState.PLANNED
+    return HttpResponse(status=204, headers={"HX-Refresh": "true"} if begun else {})
 
 
 def _state(tournament: Tournament, rounds: int | None) -> dict[str, Any]:

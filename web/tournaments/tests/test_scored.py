@@ -146,7 +146,7 @@ def test_scores_rank_and_those_that_wait_have_none(
     # Before the end an agent without a score has no rank anywhere.
     assert page.count('<td class="rank">–</td>') == 2
     for player in (three[0], three[2]):
-        assert "<dt>Rank </dt> <dd>–</dd" in words(client, of(cup, player))
+        assert "<dt>Rank </dt> <dd>– </dd" in words(client, of(cup, player))
         page_of_agent = reverse("web:agent", args=[cup.environment.slug, player.agent.name])
         assert "not ranked, no score so far" in words(visit(player.agent.owner), page_of_agent)
     row = cup.participants.get(submission=three[1])
