@@ -12,6 +12,7 @@ from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.notices.services import notify
 from core.ratings.ledger import ledger_change
 from core.tournaments.rounds import last_round, tournament_lock
+from core.tournaments.scoring import evaluations_lock
 
 
 def participant_disqualify(*, participant: Participant, reason: str) -> None:
@@ -20,6 +21,7 @@ def participant_disqualify(*, participant: Participant, reason: str) -> None:
     In a running tournament it withdraws. Its duels stay in the ledger, so ratings do not change. Raises Refused.
     """
     with transaction.atomic():
+        evaluations_lock(participant.tournament)
         tournament = _locked(participant)
         if participant.is_baseline:
             raise Refused("It is a baseline, which takes no rank.")

@@ -50,6 +50,12 @@ def evaluations_draw(*, tournament: Tournament, submissions: Sequence[int]) -> N
         evaluation_new(submission=rows[key], seed_list=seed_list, environment_version=version, tournament=tournament)
 
 
+def evaluations_lock(tournament: Tournament) -> None:
+    """Lock the open evaluations of a tournament. Call it before its row is locked, see `core.jobs.locks`."""
+    rows = Evaluation.every.filter(tournament=tournament, state__in=OPEN).order_by("pk")
+    list(rows.select_for_update(no_key=True).values_list("pk"))
+
+
 def evaluations_cancel(rows: QuerySet[Evaluation], *, code: CancelCode, reason: str) -> None:
     """Cancel the open ones of some evaluations."""
     for evaluation in rows.filter(state__in=OPEN).order_by("pk"):

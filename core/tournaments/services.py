@@ -36,7 +36,7 @@ from core.ratings.ledger import ledger_change
 from core.ratings.notices import tournament_rated
 from core.ratings.participants import participants_write
 from core.tournaments.notices import tournament_called_off, tournament_ended, tournament_started
-from core.tournaments.scoring import evaluations_cancel
+from core.tournaments.scoring import evaluations_cancel, evaluations_lock
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 STANDING_FIELDS = ("rank", "points", "wins", "draws", "losses", "total_score", *SCORE_FIGURES)
@@ -164,6 +164,7 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
     After a cancelled ladder no other begins until an organiser asks for one.
     """
     with transaction.atomic():
+        evaluations_lock(tournament)
         if not _end(
             tournament, TournamentState.CANCELLED, TournamentState.PLANNED, TournamentState.RUNNING, why=reason
         ):
@@ -184,6 +185,7 @@ def tournament_pause(*, tournament: Tournament) -> None:
     """Let no further duel or evaluation of a running tournament of organisers begin. Raises Refused."""
     running = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING, is_automatic=False)
     with transaction.atomic():
+        evaluations_lock(tournament)
         if not running.filter(paused_at=None).update(paused_at=Now()):
             raise Refused("It is not running, or is paused already.")
         tournament.refresh_from_db()
@@ -194,6 +196,7 @@ def tournament_pause(*, tournament: Tournament) -> None:
 def tournament_go_on(*, tournament: Tournament) -> None:
     """Let a paused tournament go on. Raises Refused."""
     with transaction.atomic():
+        evaluations_lock(tournament)
         if not Tournament.objects.filter(pk=tournament.pk).exclude(paused_at=None).update(paused_at=None):
             raise Refused("It is not paused.")
         for jobs in (tournament.duels.all(), Evaluation.every.filter(tournament=tournament)):
