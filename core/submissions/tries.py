@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.courses.sight import listed, seen
 from core.courses.tutoring import agents_tutored
-from core.models import Agent, Submission
+from core.models import Agent, Participant, Submission
 from core.models.agent import has_worked
 from core.people.rights import may
 from core.tournaments.results import Viewer
@@ -17,12 +17,18 @@ RIGHT = "core.view_submission"
 def versions_visible(rows: QuerySet[Submission], viewer: Viewer) -> QuerySet[Submission]:
     """Return the versions among some that a viewer may know of: their own, and of other people those that have worked.
 
-    Organisers who may view versions see all of them.
+    Those that stand in a tournament's table, e.g. without a score, are known to all who see the tournament. Organisers
+    who may view versions see all of them.
     """
     if may(viewer, RIGHT):
         return rows
     own = Q(agent__owner=viewer.pk) | Q(agent__in=agents_tutored(viewer))
-    return seen(rows.filter(has_worked() | own), viewer)
+    return seen(rows.filter(_known(viewer) | own), viewer)
+
+
+def _known(viewer: Viewer) -> Q:
+    """Return the condition for versions that have worked or stand in the table of a tournament that a viewer sees."""
+    return has_worked() | Q(Exists(seen(Participant.objects.filter(submission=OuterRef("pk")), viewer)))
 
 
 def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
@@ -32,7 +38,7 @@ def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
     """
     if may(viewer, RIGHT):
         return rows
-    worked = Submission.objects.filter(has_worked(), agent=OuterRef("pk"))
+    worked = Submission.objects.filter(_known(viewer), agent=OuterRef("pk"))
     own = Q(owner=viewer.pk) | Q(pk__in=agents_tutored(viewer))
     return seen(rows.filter(Q(Exists(worked)) | own), viewer)
 

@@ -277,6 +277,22 @@ def test_an_agent_without_a_score_has_not_won(
     assert bool([one for one in happenings(cup.environment) if one.key.startswith("place")]) is won
 
 
+@pytest.mark.parametrize("seen_by", [SeenBy.EVERYONE, SeenBy.MEMBERS])
+def test_those_who_see_the_table_can_follow_the_names_in_it(
+    cup: Tournament, three: list[Submission], client: Client, seen_by: str
+) -> None:
+    course = Course.objects.create(slug="robots", name="Robots", seen_by=seen_by)
+    Tournament.objects.filter(pk=cup.pk).update(course=course)
+    place = reverse("web:agent", args=[cup.environment.slug, three[0].agent.name])
+    answer = 200 if seen_by == SeenBy.EVERYONE else 404
+    assert (client.get(address(cup)).status_code, client.get(place).status_code) == (answer, answer)
+
+
+def test_while_it_plays_progress_is_shown_in_steps(cup: Tournament, three: list[Submission], client: Client) -> None:
+    Evaluation.every.filter(tournament=cup, submission=three[0]).update(episodes_done=3)
+    assert "2 of 6 episodes" in words(client, of(cup, three[0]))
+
+
 def test_what_is_of_rounds_and_duels_is_not_offered(
     cup: Tournament, three: list[Submission], cast: Cast, visit: As
 ) -> None:
