@@ -9,7 +9,6 @@ from itertools import pairwise
 from math import inf
 
 from django.contrib.auth.models import AnonymousUser
-from django.contrib.humanize.templatetags.humanize import ordinal
 from django.db.models import Count, Q
 
 from core.evaluations.selectors import evaluations_comparable
@@ -62,7 +61,7 @@ def _results(environment: Environment, agent: Agent | None) -> Iterator[Happenin
         size=Count("tournament__participants", filter=ranked("tournament__participants__"))
     )
     for row in rows.order_by("-tournament__ended_at", "pk")[:MOST]:
-        place = f"came {ordinal(row.rank)} of {row.size} in {row.tournament}"
+        place = f"{row.came(row.size)} in {row.tournament}"
         at = row.tournament.ended_at
         if at is not None:
             yield Happening(f"place-{row.pk}", at, f"{row.submission} {place}", tournament_address(row.tournament))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 
+from django.contrib.humanize.templatetags.humanize import ordinal
 from django.db import models
 from django.utils import timezone
 
@@ -358,6 +359,11 @@ class Participant(models.Model):
 
     def __str__(self) -> str:
         return f"{self.submission} in {self.tournament}"
+
+    def came(self, size: int) -> str:
+        """Return its place among the ranked ones in words: without a score none, because all may have failed."""
+        is_failed = self.tournament.plays_alone and self.score is None
+        return "has no score" if is_failed else f"came {ordinal(self.rank)} of {size}"
 
     @property
     def is_ranked(self) -> bool:

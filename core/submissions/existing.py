@@ -111,6 +111,7 @@ def delete_obstacle(agent: Agent) -> str:
     own, done = list(Submission.objects.filter(agent=agent).values_list("pk", flat=True)), JobState.SUCCEEDED
     found = Agent.every.filter(pk=agent.pk).values(
         rated=Exists(LedgerEntry.objects.filter(submission__in=own)),
+        ranked=Exists(Evaluation.every.filter(agent=agent, tournament__isnull=False, state=done)),
         scored=Exists(Evaluation.objects.filter(agent=agent, state=done))
         | Exists(Rollout.objects.filter(submission__in=own, state=done)),
         tests=Exists(Baseline.objects.filter(agent=agent)),
@@ -118,6 +119,7 @@ def delete_obstacle(agent: Agent) -> str:
     )
     reasons = {
         "rated": "has rated matches, which are results of others too",
+        "ranked": "has a score in a tournament",
         "scored": "has results on the board",
         "tests": "is a baseline of an assignment",
         "plays": "takes part in a running tournament",

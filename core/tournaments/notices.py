@@ -236,8 +236,8 @@ def _in_tournament(tournament: Tournament, rows: list[Participant]) -> dict[int,
         row.pk: ("", f"{row.submission} was taken out of it.")
         if row.withdrawn_at
         else (
-            f"{row.submission.agent} came {ordinal(row.rank)} of {size} in {tournament}",
-            f"{row.submission} came {ordinal(row.rank)} of {size}.",
+            f"{row.submission.agent} {row.came(size)} in {tournament}",
+            f"{row.submission} {row.came(size)}.",
         )
         for row in rows
     }

@@ -59,6 +59,7 @@ from core.models import (
 from core.moderation.services import agent_disable
 from core.moderation.withdrawals import participant_withdraw
 from core.people.quota_usage import in_progress
+from core.submissions.existing import agent_delete
 from core.tests import factories
 from core.tournaments.planning import results_release, tournament_call_off, tournament_plan
 from core.tournaments.preview import plan_preview
@@ -172,6 +173,23 @@ def test_an_agent_that_fails_has_no_score_and_stands_below(task: Environment) ->
     cup = step(cup)
     assert cup.state == TournamentState.FINISHED
     assert table(cup) == {three.pk: (1, 7.0), one.pk: (2, -50.0), two.pk: (3, None)}
+
+
+def test_where_all_fail_owners_are_told_of_no_rank(task: Environment) -> None:
+    cup, rows = scored(task, 2)
+    for row in rows:
+        crash(cup, row)
+    assert step(cup).state == TournamentState.FINISHED
+    told = Notice.objects.get(kind=NoticeKind.TOURNAMENT_ENDED, user=rows[0].agent.owner)
+    assert (told.title, told.text) == (f"{rows[0].agent} has no score in {cup}", f"{rows[0]} has no score.")
+    assert [one.title for one in happenings(task, rows[0].agent)] == [f"{rows[0]} has no score in {cup}"]
+
+
+def test_an_agent_with_a_score_in_a_tournament_alone_is_not_deleted(task: Environment) -> None:
+    cup, rows = scored(task)
+    score_all(cup, rows, [1.0, 2.0, 3.0])
+    with pytest.raises(Refused, match="has a score in a tournament"):
+        agent_delete(agent=rows[2].agent)
 
 
 def test_what_the_arena_fails_is_made_again_twice(task: Environment) -> None:
