@@ -181,7 +181,8 @@ def test_where_all_fail_owners_are_told_of_no_rank(task: Environment) -> None:
         crash(cup, row)
     assert step(cup).state == TournamentState.FINISHED
     told = Notice.objects.get(kind=NoticeKind.TOURNAMENT_ENDED, user=rows[0].agent.owner)
-    assert (told.title, told.text) == (f"{rows[0].agent} has no score in {cup}", f"{rows[0]} has no score.")
+    assert told.title == f"{rows[0].agent} has no score in {cup}"
+    assert told.text == f"{rows[0]} has no score.\n{rows[1]} has no score."
     assert [one.title for one in happenings(task, rows[0].agent)] == [f"{rows[0]} has no score in {cup}"]
 
 

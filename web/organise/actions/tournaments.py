@@ -364,7 +364,7 @@ PARTICIPANT_ACTIONS = (
         do=_evaluate_again,
         question=OrganiserQuestion(
             title="Evaluate participants again",
-            consequence="The score counts no more, and the agent plays the same hidden seeds once more. A tournament "
+            consequence="The score counts no more, and the agent plays the same seeds once more. A tournament "
             "that has ended goes on until it has a score.",
             button="Evaluate it again",
             reason="Reason, shown to the owner and on the page of the participant",
