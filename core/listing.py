@@ -128,8 +128,8 @@ def tournament_rows() -> QuerySet[Tournament]:
 
 def participant_rows() -> QuerySet[Participant]:
     """Return participants by rank."""
-    rows = Participant.objects.select_related("submission__agent__owner")
-    return rows.only(*_own(Participant), *_version("submission")).order_by("rank", "pk")
+    rows = Participant.objects.select_related("submission__agent__owner", "tournament")
+    return rows.only(*_own(Participant), "tournament__format", *_version("submission")).order_by("rank", "pk")
 
 
 def registration_rows() -> QuerySet[Registration]:

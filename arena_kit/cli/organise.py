@@ -103,8 +103,11 @@ def _agent(client: Client, word: str) -> int:
 
 def _table(rows: Sequence[Mapping[str, object]]) -> str:
     written = io.StringIO()
-    plays_alone = any(row.get("score") is not None for row in rows)
-    table = csv.DictWriter(written, SCORED if plays_alone else COLUMNS, extrasaction="ignore", lineterminator="\n")
+    # With neither duels nor scores yet, there is no rank in a tournament by score alone.
+    plays_alone = all(row.get("score") is not None or row.get("rank") is None for row in rows)
+    table = csv.DictWriter(
+        written, SCORED if plays_alone and rows else COLUMNS, extrasaction="ignore", lineterminator="\n"
+    )
     table.writeheader()
     for row in rows:
         version = row.get("submission")

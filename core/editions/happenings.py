@@ -23,7 +23,6 @@ from core.models import (
     Submission,
     TournamentState,
     ranked,
-    won,
 )
 from core.submissions.tries import versions_visible
 from core.tournaments.results import withheld_from
@@ -55,7 +54,7 @@ def _results(environment: Environment, agent: Agent | None) -> Iterator[Happenin
     """Return the places of an agent in finished tournaments; without one, the winners."""
     rows = Participant.objects.filter(tournament__environment=environment, tournament__state=TournamentState.FINISHED)
     rows = rows.exclude(tournament__in=withheld_from(AnonymousUser())).filter(
-        won() if agent is None else ranked() & Q(submission__agent=agent)
+        ranked(), Q(rank=1) if agent is None else Q(submission__agent=agent)
     )
     rows = rows.select_related("tournament__environment", "submission__agent").annotate(
         size=Count("tournament__participants", filter=ranked("tournament__participants__"))

@@ -55,7 +55,7 @@ def screen_get(tournament: Tournament, *, now: datetime) -> Screen:
         )
     if tournament.state == TournamentState.FINISHED:
         lines = [row for row in drawn.lines(drawn.outline.table) if row.row.rank <= PODIUM]
-        podium = [row for row in lines if row.participant.is_ranked and row.row.values][:MOST_MEETINGS]
+        podium = [row for row in lines if row.participant.is_ranked][:MOST_MEETINGS]
         final = _final(drawn)
         films = _films(final, MOST_FILMS)
         return Screen("over", drawn, final[0].round if final else 0, None, films, final, podium=podium)

@@ -65,7 +65,6 @@ from core.models.tournament import (
     Tournament,
     TournamentState,
     ranked,
-    won,
 )
 from core.models.user import User
 from core.models.validation import Validation
@@ -200,5 +199,4 @@ __all__ = [
     "WorkerHost",
     "WorldLease",
     "ranked",
-    "won",
 ]

@@ -281,13 +281,13 @@ class Registration(models.Model):
 
 
 def ranked(path: str = "") -> models.Q:
-    """Return the condition of participants with a rank: neither withdrawn nor baselines. path: that leads to them."""
-    return models.Q(**{f"{path}withdrawn_at": None, f"{path}is_baseline": False})
+    """Return the condition of participants with a rank. path: that leads to them.
 
-
-def won() -> models.Q:
-    """Return the condition of participants that are first. Where agents play alone all may have failed: none is."""
-    return ranked() & models.Q(rank=1) & ~models.Q(tournament__format=ByScore.slug, score=None)
+    They have not withdrawn, are no baselines, and have a score where agents play alone.
+    """
+    is_scored = models.Q(**{f"{path}score__isnull": False})
+    meets = ~models.Q(**{f"{path}tournament__format": ByScore.slug})
+    return models.Q(**{f"{path}withdrawn_at": None, f"{path}is_baseline": False}) & (is_scored | meets)
 
 
 class Participant(models.Model):
@@ -361,24 +361,19 @@ class Participant(models.Model):
         return f"{self.submission} in {self.tournament}"
 
     def came(self, size: int) -> str:
-        """Return its place among the ranked ones in words: without a score none, because all may have failed."""
-        is_failed = self.tournament.plays_alone and self.score is None
-        return "has no score" if is_failed else f"came {ordinal(self.rank)} of {size}"
+        """Return its place in words, where it has not left. size: the number of participants with a rank."""
+        return f"came {ordinal(self.rank)} of {size}" if self.is_ranked else "has no score"
 
     @property
     def is_ranked(self) -> bool:
         """Return whether it has a rank, see `ranked`."""
-        return self.withdrawn_at is None and not self.is_baseline
+        is_scored = self.score is not None or not self.tournament.plays_alone
+        return self.withdrawn_at is None and not self.is_baseline and is_scored
 
     @property
     def shown_rank(self) -> int | None:
-        """Its rank; None for a baseline and for what has withdrawn or is disqualified."""
+        """Its rank, if it has one."""
         return self.rank if self.is_ranked else None
-
-    @property
-    def is_scoreless(self) -> bool:
-        """Return whether it has no rank because it has no score, before the end of a tournament that scores decide."""
-        return self.score is None and self.tournament.plays_alone and self.tournament.state != TournamentState.FINISHED
 
     @property
     def has_played(self) -> bool:

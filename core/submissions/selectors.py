@@ -218,7 +218,7 @@ def version_list(
     rows = list(ordered[offset : None if limit is None else offset + limit])
     newest = rows[0] if rows and not offset else None
     sizes = _sizes({place.tournament_id for row in rows for place in _places(row)})
-    places = {row.pk: tuple(EditionPlace(one, sizes[one.tournament_id]) for one in _places(row)) for row in rows}
+    places = {row.pk: tuple(EditionPlace(one, sizes.get(one.tournament_id, 0)) for one in _places(row)) for row in rows}
     phases = phases_of(rows, is_publishing=is_publishing)
     if agent.environment.is_scored:
         return [

@@ -18,6 +18,7 @@ _SHOWN = (
     "submission",
     "seeding",
     "is_baseline",
+    "score",
     "withdrawn_at",
     "disqualified_because",
     "submission__public_id",

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from core.courses.sight import Viewer, aside, listed
-from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState, won
+from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState, ranked
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
 STRANGER = AnonymousUser()
@@ -93,7 +93,8 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     competing = Participant.objects.filter(tournament__in=keys, is_baseline=False)
     counts = dict(competing.values_list("tournament").annotate(count=Count("pk")).order_by())
     first = Participant.objects.filter(
-        won(),
+        ranked(),
+        rank=1,
         tournament__in=keys,
         tournament__state=TournamentState.FINISHED,
         tournament__results=Audience.PUBLIC,

@@ -50,11 +50,11 @@ def season_list(environment: Environment) -> Sequence[Season]:
 def season_table(season: Season) -> SeasonTable:
     """The table of a season: an agent has 1 point per participant ranked below it, and ½ per other one at its rank.
 
-    Withdrawn participants stand below all others and have no points. Three queries.
+    Participants without a rank stand below all others and have no points. Three queries.
     """
     finished = season.tournaments.filter(~aside(), state=TournamentState.FINISHED, results=Audience.PUBLIC)
     tournaments = tuple(finished.select_related("environment").order_by("edition"))
-    related = ("submission__agent__owner",)
+    related = ("submission__agent__owner", "tournament__environment")
     rows = Participant.objects.filter(tournament__in=tournaments, is_baseline=False).select_related(*related)
     fields: dict[int, list[Participant]] = {tournament.pk: [] for tournament in tournaments}
     for row in rows:
@@ -72,11 +72,11 @@ def season_table(season: Season) -> SeasonTable:
 
 def _points(field: Sequence[Participant]) -> dict[int, float]:
     """Points of a tournament by agent."""
-    ranks = Counter(row.rank for row in field if row.withdrawn_at is None)
-    gone = sum(row.withdrawn_at is not None for row in field)
+    ranks = Counter(row.rank for row in field if row.is_ranked)
+    gone = sum(not row.is_ranked for row in field)
     return {
         row.submission.agent_id: 0.0
-        if row.withdrawn_at is not None
+        if not row.is_ranked
         else gone + sum(count for rank, count in ranks.items() if rank > row.rank) + (ranks[row.rank] - 1) / 2
         for row in field
     }

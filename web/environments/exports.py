@@ -31,7 +31,7 @@ def table_records(rows: Iterable[tuple[Participant, RatingView | None]], *, play
     figures = SCORE_FIGURES if plays_alone else ("points", "wins", "draws", "losses", "total_score")
     return [
         {
-            "rank": row.rank if row.is_ranked else None,
+            "rank": row.shown_rank,
             **version_record(row),
             **{name: getattr(row, name) for name in figures},
             **({} if plays_alone else {name: getattr(rating, RATING[name]) if rating else None for name in RATING}),

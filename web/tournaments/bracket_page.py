@@ -132,7 +132,7 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
 
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn, *, is_over: bool) -> dict[str, Any]:
     lines = drawn.lines(drawn.outline.table)
-    best = [line for line in lines if line.row.rank <= PODIUM and line.participant.is_ranked and line.row.values]
+    best = [line for line in lines if line.row.rank <= PODIUM and line.participant.is_ranked]
     rounds, progress = round_count(tournament, len(lines), last_round(drawn)), tournament_progress(tournament)
     return {
         "round_count": rounds,

@@ -62,7 +62,7 @@ def _context(tournament: Tournament, shown: Screen) -> dict[str, object]:
 
 def _scores(tournament: Tournament, drawn: Drawn) -> dict[str, object]:
     """Return the best scores of agents that play alone, and how many have one."""
-    scored = [line for line in drawn.lines(drawn.outline.table) if line.row.values and line.participant.is_ranked]
+    scored = [line for line in drawn.lines(drawn.outline.table) if line.participant.is_ranked]
     words = evaluated_words(tournament_progress(tournament)) if tournament.state == TournamentState.RUNNING else ""
     return {"best": scored[:MOST_MEETINGS], "evaluated": words}
 

@@ -79,7 +79,9 @@ class MeetingAnswer(serializers.Serializer[Any]):
 
 class TableRowAnswer(serializers.Serializer[Any]):
     rank = serializers.IntegerField(
-        source="shown_rank", allow_null=True, help_text="Ties share: 1, 1, 3. Null for baselines and withdrawn agents."
+        source="shown_rank",
+        allow_null=True,
+        help_text="Ties share: 1, 1, 3. Null for baselines, after withdrawing, and without a score.",
     )
     submission = Version(source="participant.submission")
     values = serializers.ListField(

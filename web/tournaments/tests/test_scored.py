@@ -143,12 +143,12 @@ def test_scores_rank_and_those_that_wait_have_none(
     evaluated(cup, three[2], None)
     page = words(client, address(cup))
     assert "2 of the 3 agents have been evaluated." in page
-    # Before the end an agent without a score has no rank anywhere.
+    # An agent without a score has no rank anywhere.
     assert page.count('<td class="rank">–</td>') == 2
     for player in (three[0], three[2]):
-        assert "<dt>Rank </dt> <dd>– </dd" in words(client, of(cup, player))
+        assert "<dt>Rank </dt> <dd>–</dd" in words(client, of(cup, player))
         page_of_agent = reverse("web:agent", args=[cup.environment.slug, player.agent.name])
-        assert "not ranked, no score so far" in words(visit(player.agent.owner), page_of_agent)
+        assert "no score so far" in words(visit(player.agent.owner), page_of_agent)
     row = cup.participants.get(submission=three[1])
     interval = f"{figure(row.score_low)} to {figure(row.score_high)}"
     assert f'<strong>187.4</strong></td> <td class="num interval">{interval}</td>' in page
@@ -158,7 +158,7 @@ def test_scores_rank_and_those_that_wait_have_none(
     assert "<dt>Mean score</dt><dd>187.4</dd>" in shown
     assert "6 of 6 episodes" in shown
     assert (
-        '<span class="badge badge-bad">Failed</span> 1 of 6 episodes<small class="muted">The player stopped.'
+        '<span class="badge badge-bad">Failed</span> 0 of 6 episodes<small class="muted">The player stopped.'
         in words(client, of(cup, three[2]))
     )
     assert "Waiting" in words(client, of(cup, three[0]))
@@ -172,9 +172,9 @@ def test_scores_rank_and_those_that_wait_have_none(
     assert [player.agent.name in podium for player in three] == [True, True, False]
     owner = visit(three[1].agent.owner)
     shown = words(owner, reverse("web:agent", args=[cup.environment.slug, three[1].agent.name]))
-    assert "2nd of 3, score 187.4" in shown
+    assert "2nd of 2, score 187.4" in shown
     shown = words(owner, reverse("web:agent", args=[cup.environment.slug, three[2].agent.name]))
-    assert "3rd of 3, no score" in shown
+    assert "<span>no score</span>" in shown
 
 
 def test_seeds_are_promised_by_their_hash_and_published_at_the_end(
