@@ -17,7 +17,7 @@ from arena_kit.errors import PlatformFault
 from core.duels.pausing import job_pause, paused_because
 from core.environments.availability import (
     PAUSE,
-    duel_delay,
+    job_delay_unavailable,
     job_fail_unavailable,
     unmakeable_note,
     unmakeable_remind,
@@ -50,7 +50,8 @@ def if_makeable(
         if isinstance(played, Duel | Evaluation) and (because := paused_because(played)):
             job_pause(job=played, because=because, log=lease.text)
             return
-        waiting = played if isinstance(played, Duel) and not environment.is_available else None
+        waits = isinstance(played, Duel) or (isinstance(played, Evaluation) and played.tournament_id is not None)
+        waiting = played if waits and not environment.is_available else None
         try:
             # First, because it raises its own fault for rules that no longer exist.
             rules(job)
@@ -62,7 +63,7 @@ def if_makeable(
             action(job, lease, *arguments, **named)
             return
         if waiting is not None:
-            duel_delay(duel=waiting, environment=environment, log=lease.text)
+            job_delay_unavailable(job=waiting, environment=environment, log=lease.text)
             return
         if not environment.is_available:
             job_fail_unavailable(job=job, environment=environment, log=lease.text)

@@ -8,10 +8,12 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.availability import Unavailability
 from arena_kit.environment.registry import get_spec
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee import play as referee
 from core.editions.progress import tournament_begin
+from core.environments.availability import availability_note
 from core.evaluations.standing import standing
 from core.models import Environment, Evaluation, JobState, RecheckVerdict, SeedList, Tournament, TournamentState
 from core.tests import factories
@@ -22,6 +24,8 @@ from core.tournaments.voiding import evaluation_void
 from duel_runner.recheck.sample import results_recheck
 from tests.samples import deliver_messages, upload
 from tests.test_evaluations import EPISODES, FAILS_LATER, LEANING, Leaning
+
+NO_PACKAGE = Unavailability("It needs a package.", hint="Run `pip install it`.")
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -66,6 +70,24 @@ def test_it_is_played_to_its_end_and_everyone_can_play_its_seeds_again(cup: Tour
     cup.refresh_from_db()
     assert (cup.state, first.score) == (TournamentState.FINISHED, row.score)
     assert Environment.objects.get().seed_lists.count() == 3
+
+
+@pytest.mark.parametrize("sandbox", ["process"], indirect=True)
+def test_evaluations_wait_until_their_environment_is_available_again(
+    cup: Tournament, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting, *_ = Evaluation.every.filter(tournament=cup, state=JobState.QUEUED).order_by("pk")
+    with monkeypatch.context() as patch:
+        patch.setattr("duel_runner.makeable.trouble_here", lambda spec_id: NO_PACKAGE)
+        availability_note(environment=cup.environment, trouble=NO_PACKAGE)
+        waiting.refresh_from_db()
+        run(waiting)
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.attempt, waiting.error_code) == (JobState.QUEUED, 0, "environment_unavailable")
+    availability_note(environment=cup.environment, trouble=None)
+    deliver_messages(drawing=False)
+    cup.refresh_from_db()
+    assert cup.state == TournamentState.FINISHED
 
 
 @pytest.mark.parametrize("sandbox", ["process"], indirect=True)

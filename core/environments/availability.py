@@ -26,7 +26,7 @@ from core.jobs.lifecycle import from_now, job_fail, jobs_go_on
 from core.jobs.states import OPEN, wait_until
 from core.jobs.waits import UNAVAILABLE_CODE
 from core.links import page
-from core.models import Alarm, CancelCode, Duel, Environment, Job, JobFault, JobState
+from core.models import Alarm, CancelCode, Duel, Environment, Evaluation, Job, JobFault, JobState
 from core.notices.alarms import alarm_raise, alarm_settle
 
 LEFT_OUT_ALARM = "environments-left-out"
@@ -69,7 +69,7 @@ def availability_note(*, environment: Environment, trouble: Unavailability | Non
     if because:
         duels_delay(environment=environment)
     else:
-        _duels_resume(environment)
+        _jobs_resume(environment)
         duels_try_again(environment=environment)
         alarm_settle(key=_alarm_key(environment))
     if because and was_available and environment.agents.exists():
@@ -101,9 +101,9 @@ def duels_delay(*, environment: Environment) -> int:
     return wait_until(_duels(environment), moment=moment, code=UNAVAILABLE_CODE, error=error)
 
 
-def duel_delay(*, duel: Duel, environment: Environment, log: str) -> None:
-    """Give a running duel back because its environment is not available, and delay the others of the environment."""
-    job_give_back_unbegun(job=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
+def job_delay_unavailable(*, job: Duel | Evaluation, environment: Environment, log: str) -> None:
+    """Give a running job back because its environment is not available, and delay the duels of the environment."""
+    job_give_back_unbegun(job=job, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
     # One look of one worker is enough for all of them.
     duels_delay(environment=environment)
 
@@ -112,8 +112,9 @@ def _duels(environment: Environment) -> QuerySet[Duel]:
     return Duel.objects.filter(**{Duel.ENVIRONMENT: environment})
 
 
-def _duels_resume(environment: Environment) -> None:
-    jobs_go_on(_duels(environment).filter(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE))
+def _jobs_resume(environment: Environment) -> None:
+    for jobs in (_duels(environment), Evaluation.every.filter(environment=environment)):
+        jobs_go_on(jobs.filter(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE))
 
 
 def job_fail_unavailable(*, job: Job, environment: Environment, log: str) -> None:
