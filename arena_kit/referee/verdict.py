@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arena_kit.environment.records import Fault
 from arena_kit.environment.spec import Limits
@@ -28,11 +28,13 @@ class Pace:
     """How long a whole duel or evaluation takes at the pace of a validation.
 
     seconds: wall time of it. limit_seconds: what it may take. what: such as "a duel of 500 matches against itself".
+    cut: what happens to one that takes longer, as a sentence.
     """
 
     what: str
     seconds: float
     limit_seconds: float
+    cut: str = "The slower player forfeits what is not over by then."
 
     @property
     def is_cut(self) -> bool:
@@ -48,7 +50,7 @@ class Pace:
         if not self.is_cut:
             return begin
         times = self.seconds / self.limit_seconds
-        return f"{begin} The slower player forfeits what is not over by then. Think at least {times:.1f} times faster."
+        return f"{begin} {self.cut} Think at least {times:.1f} times faster."
 
 
 def duel_pace(duel: PlayedDuel, limits: Limits, *, planned: int, whole: int) -> Pace | None:
@@ -67,7 +69,8 @@ def duel_pace(duel: PlayedDuel, limits: Limits, *, planned: int, whole: int) -> 
 def evaluation_pace(played: PlayedEvaluation, limits: Limits, *, whole: int) -> Pace | None:
     """Return the pace of a validation of episodes; None if none was over. whole: episodes of an evaluation."""
     count = len(played.record.episodes)
-    return _pace(f"an evaluation of {whole} episodes", played.playing_seconds, count, whole, limits)
+    found = _pace(f"an evaluation of {whole} episodes", played.playing_seconds, count, whole, limits)
+    return replace(found, cut="One that is not over by then fails.") if found else None
 
 
 def _pace(what: str, seconds: float, played: int, whole: int, limits: Limits) -> Pace | None:

@@ -58,7 +58,7 @@ def test_the_pace_of_episodes_is_that_of_an_evaluation() -> None:
     pace = evaluation_pace(evaluation, DUEL, whole=100)
     assert pace is not None
     assert pace.sentence.startswith("At this pace an evaluation of 100 episodes takes about 400 s; the limit is 30 s. ")
-    assert pace.sentence.endswith("forfeits what is not over by then. Think at least 13.3 times faster.")
+    assert pace.sentence.endswith("s. One that is not over by then fails. Think at least 13.3 times faster.")
 
 
 def test_the_check_warns_of_a_pace_that_would_be_cut() -> None:
