@@ -403,12 +403,12 @@ def test_results_that_are_held_back_are_nowhere(client: Client, cast: Cast, play
     assert HIDDEN in page(client, tournament)
     client.force_login(cast.olga)
     assert winner in page(client, tournament)
-    assert "Until the organisers release the results, only organisers can see this page." in page(client, tournament)
+    assert "Until the organisers release the results, only organisers see them." in page(client, tournament)
     assert client.get(standing).status_code == 200
     Tournament.objects.update(results="PARTICIPANTS")
     client.force_login(cast.alice)
     assert winner in page(client, tournament)
-    assert "only participants and organisers can see this page" in page(client, tournament)
+    assert "only participants and organisers see them" in page(client, tournament)
     client.force_login(cast.bob)
     assert HIDDEN in page(client, tournament)
 

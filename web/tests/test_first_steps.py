@@ -97,7 +97,7 @@ def test_schedules_and_plans_offer_only_what_there_is(cast: Cast, settings: Sett
     settings.TEAMS = ()
     client = visit(cast.olga)
     schedule = client.get("/organise/schedules/add/").context["form"]
-    assert [str(row) for row in schedule.fields["environment"].queryset] == ["Tic-tac-toe"]
+    assert [str(row) for row in schedule.fields["environment"].queryset] == ["Tic-tac-toe", "CartPole"]
     assert schedule.fields["teams"].widget.is_hidden
     plan = client.get("/organise/tournaments/plan/").context["form"]
     assert "TEAMS" not in dict(plan.fields["eligibility"].choices)
