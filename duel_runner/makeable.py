@@ -50,8 +50,9 @@ def if_makeable(
         if isinstance(played, Duel | Evaluation) and (because := paused_because(played)):
             job_pause(job=played, because=because, log=lease.text)
             return
-        waits = isinstance(played, Duel) or (isinstance(played, Evaluation) and played.tournament_id is not None)
-        waiting = played if waits and not environment.is_available else None
+        waiting: Duel | Evaluation | None = None
+        if isinstance(played, Duel) or (isinstance(played, Evaluation) and played.tournament_id is not None):
+            waiting = None if environment.is_available else played
         try:
             # First, because it raises its own fault for rules that no longer exist.
             rules(job)
