@@ -219,7 +219,7 @@ def test_a_server_is_told_when_its_last_match_is_gone_and_ends_when_it_is_not_us
     monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     clock[0] += connection.UNUSED_SECONDS - 1
     assert server_of(spec) is server
-    clock[0] += connection.UNUSED_SECONDS
+    clock[0] += connection.UNUSED_SECONDS + 1
     match = spec.make()
     assert server_of(spec) is not server
     assert not server.is_alive()
