@@ -99,7 +99,7 @@ def stop_amid_validation(variables: dict[str, str], *, matches_done: int) -> Non
 def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(variables: dict[str, str]) -> None:
     validating(matches=100_000)
 
-    stop_amid_validation({**variables, "STOP_GRACE_SECONDS": "4"}, matches_done=1)
+    stop_amid_validation({**variables, "STOP_GRACE_SECONDS": "12"}, matches_done=1)
 
     validation = Validation.objects.get()
     assert (validation.state, validation.attempt, validation.fault) == (JobState.QUEUED, 0, JobFault.NONE)
