@@ -243,7 +243,7 @@ def ada_comes(ada: Hand, code: str, agent: Path) -> None:
     expect(ada.page.get_by_role("button", name=f"Menu of {ADA}")).to_be_visible()
     ada.open("/courses/robots/")
     ada.click("Week 4")
-    ada.page.get_by_role("link", name="Upload one").first.click()
+    ada.page.get_by_role("link", name="Upload a version").first.click()
     ada.page.fill("#upload [name=name]", "ada-agent")
     ada.page.set_input_files("#upload [name=archive]", agent)
     ada.page.click("#upload form[enctype] button[type=submit]")
