@@ -20,7 +20,8 @@ from core.people.rights import may
 from web.api.base import Acting, checked, one
 from web.organise.acting import act_on
 from web.organise.action import OrganiserAction, QuestionForm, said
-from web.organise.actions.tournaments import PARTICIPANT_ACTIONS, PICTURE, TOURNAMENT_ACTIONS
+from web.organise.actions.participants import PARTICIPANT_ACTIONS
+from web.organise.actions.tournaments import PICTURE, TOURNAMENT_ACTIONS
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 
 ACTS: dict[str, OrganiserAction[Any]] = {action.name: action for action in (*TOURNAMENT_ACTIONS, *PARTICIPANT_ACTIONS)}

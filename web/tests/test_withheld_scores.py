@@ -31,7 +31,7 @@ MISSING = (
     "/api/v1/jobs/evaluation/{evaluation}/",
     "/api/v1/jobs/evaluation/{evaluation}/log/",
 )
-"""Addresses of evaluations, which those of a tournament have for nobody."""
+"""Addresses of evaluations, which no evaluation of a tournament has."""
 SILENT = (
     "/",
     "/live/",

@@ -8,7 +8,7 @@ from core.tournaments.strikes import duel_play_again, duel_void
 from core.tournaments.voiding import meeting_again
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 from web.organise.actions.jobs import JOB_ACTIONS
-from web.organise.actions.tournaments import moved_lines
+from web.organise.actions.participants import moved_lines
 
 
 def _void(duel: Duel, answer: OrganiserAnswer) -> str:

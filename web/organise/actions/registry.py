@@ -44,8 +44,9 @@ from web.organise.actions.environments import ENVIRONMENT_ACTIONS, REVEAL
 from web.organise.actions.folders import FOLDER_ACTIONS
 from web.organise.actions.jobs import BUILD_AGAIN, EVALUATE_AGAIN, JOB_ACTIONS, PUBLISH_AGAIN
 from web.organise.actions.operation import DELETE, DRAIN, SEND_AGAIN, SETTLE, TEST
+from web.organise.actions.participants import PARTICIPANT_ACTIONS
 from web.organise.actions.people import END_LINK, PEOPLE_ACTIONS, REVOKE
-from web.organise.actions.tournaments import DELETE_SCHEDULE, DELETE_SEASON, PARTICIPANT_ACTIONS, TOURNAMENT_ACTIONS
+from web.organise.actions.tournaments import DELETE_SCHEDULE, DELETE_SEASON, TOURNAMENT_ACTIONS
 
 
 @dataclass(frozen=True, slots=True)
