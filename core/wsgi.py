@@ -2,13 +2,13 @@
 
 import os
 
-from django.core.wsgi import get_wsgi_application
+import django
 
 from core.monitoring.logs import name_service
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
 name_service("site")
-application = get_wsgi_application()
+django.setup(set_prefix=False)
 
 from django.core.signals import request_started  # noqa: E402  (once the settings are loaded)
 
@@ -16,7 +16,10 @@ from django.core.signals import request_started  # noqa: E402  (once the setting
 from core.checks.schema import refuse_unfit_schema  # noqa: E402  (once the settings are loaded)
 from core.checks.startup import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
 from core.environments.bringing import SiteChore  # noqa: E402  (as above)
+from core.resolving import Handler  # noqa: E402  (as above)
 from core.statements import statements_bound  # noqa: E402  (as above)
+
+application = Handler()
 
 refuse_unsafe_start()
 refuse_unfit_schema()

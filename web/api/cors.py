@@ -7,8 +7,10 @@ from collections.abc import Callable
 from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404
 from django.utils.cache import patch_vary_headers
+
+from core.resolving import resolved
 
 METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 ASKED_HEADERS = "authorization, content-type, if-none-match"
@@ -43,6 +45,6 @@ class OtherOrigins:
 
 def _is_api(path: str) -> bool:
     try:
-        return "api" in resolve(path).namespaces
+        return "api" in resolved(path).namespaces
     except Resolver404:
         return False

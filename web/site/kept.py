@@ -7,7 +7,6 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -18,10 +17,11 @@ from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
-from django.urls import Resolver404, ResolverMatch, resolve
+from django.urls import Resolver404, ResolverMatch
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from core.cache.answers import cached
+from core.resolving import resolved
 from core.watching.shown import (
     Shown,
     agent_duels_shown,
@@ -195,7 +195,7 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
     if (
         not is_on
         or request.method != "GET"
-        or not request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME}
+        or ("HTTP_COOKIE" in request.META and not request.COOKIES.keys() <= {settings.CSRF_COOKIE_NAME})
         or "HTTP_AUTHORIZATION" in request.META
         or "HTTP_X_SEEN" in request.META
         or len(request.path_info) > LONGEST_PATH
@@ -203,21 +203,12 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
     ):
         return None
     try:
-        match = _resolved(request.path_info, settings.ROOT_URLCONF)
+        match = resolved(request.path_info)
         if match.view_name not in KEPT and not API.match(request.path_info):
             return None
         request.get_host()
     except (Resolver404, DisallowedHost):
         return None
-    return match
-
-
-@lru_cache(maxsize=4096)
-def _resolved(path: str, urls: str) -> ResolverMatch:
-    """Return the address of a path: to find it among all patterns takes as long as to answer with what is kept."""
-    match = resolve(path, urls)
-    # All patterns that did not fit.
-    match.tried = None
     return match
 
 
