@@ -51,7 +51,6 @@ AXES_VERBOSE = False
 AXES_USERNAME_FORM_FIELD = "username"
 AXES_USERNAME_CALLABLE = "web.site.logins.account_named"
 AXES_CLIENT_IP_CALLABLE = "web.site.requests.client_network"
-AXES_LOCKOUT_CALLABLE = "web.site.logins.locked_out"
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
 
 # --- django-allauth ---------------------------------------------------------------------------------------

@@ -79,8 +79,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "web.site.middleware.BeforeViews",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "axes.middleware.AxesMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
 TEMPLATES: list[dict[str, Any]] = [

@@ -67,7 +67,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
         """Refuse closed and locked accounts, whatever shows that the person may log in."""
         if is_locked_here(account_named(request, {"username": user.email}), request):
-            raise ImmediateHttpResponse(locked_out(request, credentials={"username": user.email}))
+            raise ImmediateHttpResponse(locked_out(request, {"username": user.email}))
         # Another person may have prepared the session.
         request.session.cycle_key()
         request.session[SESSION_HASH] = user.get_session_auth_hash()

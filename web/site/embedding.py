@@ -20,5 +20,5 @@ def embeddable(response: HttpResponseBase) -> HttpResponseBase:
     """Let other sites show an answer, with a policy that allows nothing but its own script, style and pictures."""
     response.headers["Content-Security-Policy"] = f"{page_policy()}; frame-ancestors *"
     response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    response.xframe_options_exempt = True  # type: ignore[attr-defined]  # read by XFrameOptionsMiddleware
+    response.xframe_options_exempt = True  # type: ignore[attr-defined]  # read by SitePages
     return response

@@ -84,9 +84,7 @@ def _known_key(name: str, request: HttpRequest) -> str:
     return f"login-known:{hashlib.blake2b(text.encode('utf-8', 'replace'), digest_size=16).hexdigest()}"
 
 
-def locked_out(
-    request: HttpRequest, response: HttpResponse | None = None, credentials: Mapping[str, Any] | None = None
-) -> HttpResponse:
+def locked_out(request: HttpRequest, credentials: Mapping[str, Any] | None) -> HttpResponse:
     """Answer too many wrong passwords: how long the lock lasts, and that it applies to this address only."""
     seconds = seconds_locked(account_named(request, credentials), client_network(request))
     minutes = math.ceil(seconds / 60)

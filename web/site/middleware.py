@@ -25,6 +25,7 @@ from core.people.sessions import is_logged_out, session_use
 from core.sealing import NotOpened
 from web.site.gate import page_gate
 from web.site.limits import limits_count, limits_state
+from web.site.logins import locked_out
 from web.site.requests import comes_with_session, loaded_user
 from web.site.too_many import TooMany, too_many
 from web.site.working import work_as_chosen
@@ -53,6 +54,7 @@ FEATURES = (
 )
 OWN = ("publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock")
 """Features that the site's own pages use: passkeys, and a screen that stays on in a hall."""
+FRAMES = "X-Frame-Options"
 HEADERS = {
     "Permissions-Policy": ", ".join([*(f"{name}=()" for name in FEATURES), *(f"{name}=(self)" for name in OWN)]),
     # Other sites must not embed our pictures, videos or files.
@@ -71,14 +73,14 @@ class SitePages:
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
         # Made once: no page has a policy with a nonce, and the middleware of django-csp makes it for each answer.
-        self.headers = {**HEADERS, POLICY: build_policy()}
+        self.headers = {**HEADERS, POLICY: build_policy(), FRAMES: settings.X_FRAME_OPTIONS}
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         is_plain = settings.SECURE_SSL_REDIRECT and not request.is_secure() and request.path_info.startswith("/api/")
         response = JsonResponse({"detail": self.PLAIN}, status=403) if is_plain else self.get_response(request)
+        left_out = _left_out(response)
         for name, value in self.headers.items():
-            # Django's own page of an error has a script in it.
-            if not (settings.DEBUG and name == POLICY and response.status_code in (404, 500)):
+            if name != left_out:
                 response.headers.setdefault(name, value)
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
         if loaded_user(request) is not None:
@@ -112,10 +114,19 @@ class SitePages:
         return page_not_found(request, exception) if isinstance(exception, Http404) else None
 
 
+def _left_out(response: HttpResponseBase) -> str:
+    """Return the header that an answer lacks."""
+    if getattr(response, "xframe_options_exempt", False):
+        return FRAMES
+    # Django's own page of an error has a script in it.
+    return POLICY if settings.DEBUG and response.status_code in (404, 500) else ""
+
+
 class BeforeViews:
     """Middleware that checks a request before its view: session, team, course and limits, in this order.
 
-    These are functions and not middleware of their own, whose layers each request would have to pass.
+    After the view, logins with too many wrong passwords get their answer, as from the middleware of django-axes. These
+    are functions and not middleware of their own, whose layers each request would have to pass.
     """
 
     ALWAYS = frozenset({"account_login", "account_logout", "admin:logout"})
@@ -128,6 +139,8 @@ class BeforeViews:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
+        if getattr(request, "axes_locked_out", False):
+            response = locked_out(request, getattr(request, "axes_credentials", None))
         limits_state(request, response)
         return response
 
