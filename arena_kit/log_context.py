@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 
@@ -17,14 +16,17 @@ ROW_VALUES = re.compile(r"\n(DETAIL|CONTEXT): .*", re.DOTALL)
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default=MappingProxyType({}))
 
 
-@contextmanager
-def bound(**fields: object) -> Iterator[None]:
+class bound:  # noqa: N801  (it is used like a function)
     """Add fields, e.g. the request or the job, to every log record made within the block."""
-    token = _bound.set({**_bound.get(), **fields})
-    try:
-        yield
-    finally:
-        _bound.reset(token)
+
+    def __init__(self, **fields: object) -> None:
+        self._fields = fields
+
+    def __enter__(self) -> None:
+        self._token = _bound.set({**_bound.get(), **self._fields})
+
+    def __exit__(self, *_: object) -> None:
+        _bound.reset(self._token)
 
 
 def bind(**fields: object) -> None:

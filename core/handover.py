@@ -36,6 +36,9 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Let the old process end, now that the site is loaded."""
+    from core.monitoring.logs import log_in_batches
+
+    log_in_batches()
     worker.has_loaded = True
     for pid in worker.replaces:
         with suppress(ProcessLookupError):

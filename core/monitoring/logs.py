@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import re
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from math import floor
+from threading import Event, Thread
+from typing import Any, TextIO
 
 from arena_kit.log_context import bound_fields, trace_without_secrets, without_secrets
 from core.version import arena_version
 
 FORMATS = ("json", "line")
+BATCH_SECONDS, MOST_WAITING = 0.1, 10_000
 REQUESTS = "arena.requests"
 """The logger of requests, with one line for each."""
 NOT_SHOWN = ("request", "server_time", "taskName", "color_message")
@@ -23,6 +31,10 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 CONTROL_IN_TRACE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 _service = "command"
+_encode = json.JSONEncoder(default=str).encode
+_requests = logging.getLogger(REQUESTS)
+_batches: Console | None = None
+"""What writes JSON in batches in this process."""
 
 
 def log_configuration(form: str, level: str) -> dict[str, Any]:
@@ -33,7 +45,7 @@ def log_configuration(form: str, level: str) -> dict[str, Any]:
         "formatters": {"json": {"()": "core.monitoring.logs.JsonLines"}, "line": {"()": "core.monitoring.logs.Lines"}},
         "filters": {"on_a_real_site": {"()": "django.utils.log.RequireDebugFalse"}},
         "handlers": {
-            "console": {"class": "logging.StreamHandler", "formatter": form if form in FORMATS else "line"},
+            "console": {"class": "core.monitoring.logs.Console", "formatter": form if form in FORMATS else "line"},
             "mails": {"class": "core.monitoring.error_mails.Mails", "level": "ERROR", "filters": ["on_a_real_site"]},
         },
         "root": {"handlers": ["console"], "level": level},
@@ -61,38 +73,105 @@ def service_name() -> str:
     return _service
 
 
+class Console(logging.StreamHandler[TextIO]):
+    """Writes lines at once, or after `log_in_batches` those below WARNING ten times a second.
+
+    A write lets another thread of the process run first. One for each answer would slow a site of many threads down.
+    Lines that the stream does not take are lost, as there is no other place for them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: deque[str] = deque()
+        self._more: Event | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self.write(record.levelno, self.format(record))
+        except Exception:
+            self.handleError(record)
+
+    def write(self, level: int, line: str) -> None:
+        """Write a line, after those that wait."""
+        self._lines.append(line + self.terminator)
+        if self._more is None or level >= logging.WARNING or len(self._lines) > MOST_WAITING:
+            self.flush()
+        elif not self._more.is_set():
+            self._more.set()
+
+    def flush(self) -> None:
+        assert self.lock is not None
+        with self.lock:
+            lines = [self._lines.popleft() for _ in range(len(self._lines))]
+            if lines:
+                with suppress(OSError, ValueError):
+                    self.stream.write("".join(lines))
+                    self.stream.flush()
+
+    def flush_in_batches(self) -> None:
+        """Let a thread of its own write from now on; at the end of the process `logging` writes what waits."""
+        self._more = Event()
+        Thread(target=self._flush_on, args=(self._more,), name="log", daemon=True).start()
+
+    def _flush_on(self, more: Event) -> None:
+        while more.wait():
+            time.sleep(BATCH_SECONDS)
+            more.clear()
+            self.flush()
+
+
+def log_in_batches() -> None:
+    """Let this process write its lines in batches."""
+    global _batches  # noqa: PLW0603  # one for each process, like the process itself
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, Console):
+            handler.flush_in_batches()
+            _batches = handler if isinstance(handler.formatter, JsonLines) else None
+
+
+def request_log(level: int, message: str, fields: Mapping[str, object]) -> None:
+    """Log an answer: in batches without a record of `logging`, which takes longer than half of the middleware."""
+    if _batches is None or level >= logging.WARNING:
+        _requests.log(level, message, extra=fields)
+    elif _requests.isEnabledFor(level):
+        _batches.write(level, json_line(time.time(), logging.getLevelName(level), REQUESTS, message, fields))
+
+
 class JsonLines(logging.Formatter):
     """One JSON object a line. JSON escapes line breaks, so a message cannot forge another record."""
 
-    encode = json.JSONEncoder(default=str).encode
-
     def format(self, record: logging.LogRecord) -> str:
         """Return the fields of every record, those of its subject, then its own and its trace."""
-        line = {
-            "time": _time(record),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": without_secrets(record.getMessage()),
-            "service": _service,
-            "version": arena_version(),
-            **bound_fields(),
-            **_extra(record),
-        }
+        fields = _extra(record)
         if record.exc_info:
-            line["exc_info"] = self.formatException(record.exc_info)
+            fields["exc_info"] = self.formatException(record.exc_info)
         if record.stack_info:
-            line["stack_info"] = record.stack_info
-        try:
-            return self.encode(line)
-        except Exception:
-            # A circle, a key that is no text, or a value without a text must not lose the line.
-            fit = (str, int, float)
-            return self.encode(
-                {key: one if isinstance(one, fit) else object.__repr__(one) for key, one in line.items()}
-            )
+            fields["stack_info"] = record.stack_info
+        message = without_secrets(record.getMessage())
+        return json_line(record.created, record.levelname, record.name, message, fields)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
         return trace_without_secrets(super().formatException(ei), ei[1])
+
+
+def json_line(created: float, level: str, logger: str, message: str, fields: Mapping[str, object]) -> str:
+    """Return the fields of every record and those of its subject, then its own. created: seconds since 1970."""
+    line = {
+        "time": _time(created),
+        "level": level,
+        "logger": logger,
+        "message": message,
+        "service": _service,
+        "version": arena_version(),
+        **bound_fields(),
+        **fields,
+    }
+    try:
+        return _encode(line)
+    except Exception:
+        # A circle, a key that is no text, or a value without a text must not lose the line.
+        fit = (str, int, float)
+        return _encode({key: one if isinstance(one, fit) else object.__repr__(one) for key, one in line.items()})
 
 
 class Lines(logging.Formatter):
@@ -105,7 +184,8 @@ class Lines(logging.Formatter):
         fields = {**bound_fields(), **_extra(record)}
         about = "".join(f" {name}={value}" for name, value in fields.items())
         return CONTROL.sub(
-            _escaped, f"{_time(record)} {record.levelname} {record.name} {without_secrets(record.message)}{about}"
+            _escaped,
+            f"{_time(record.created)} {record.levelname} {record.name} {without_secrets(record.message)}{about}",
         )
 
     def formatException(self, ei: Any) -> str:  # noqa: N802  (logging's name)
@@ -114,8 +194,14 @@ class Lines(logging.Formatter):
         return "\n".join(f"    {line}" for line in trace.split("\n"))
 
 
-def _time(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+def _time(created: float) -> str:
+    second = floor(created)
+    return f"{_second(second)}.{int((created - second) * 1000):03}+00:00"
+
+
+@lru_cache(maxsize=1)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import logging
+import random
 import re
-import secrets
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import lru_cache
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
-from django.urls import resolve
 
 from arena_kit.log_context import bound, without_secrets
-from core.monitoring.logs import REQUESTS
+from core.monitoring.logs import request_log
 from core.monitoring.metrics import OTHER, request_answered
+from core.resolving import resolved
 from core.tracing import Current, span
 from web.site.requests import loaded_user
 
-logger = logging.getLogger(REQUESTS)
 Next = Callable[[HttpRequest], HttpResponseBase]
 
 HEADER = "X-Request-ID"
@@ -47,15 +47,17 @@ class Observed:
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
+        # Ids are no secrets. To ask the system for each would let another thread run first.
+        self._ids = random.Random()
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
         path = request.path_info
-        shown = without_secrets(path)[:LONGEST_PATH]
         is_for_machines, is_static = path.removesuffix("/") in FOR_MACHINES, path.startswith(settings.STATIC_URL)
-        request_id, method = _id(request), request.method if request.method in METHODS else OTHER
+        request_id = _given_id(request) or f"{self._ids.getrandbits(128):032x}"
+        method = request.method if request.method in METHODS else OTHER
         trace = nullcontext(Current()) if is_for_machines or is_static else span(method, kind="server")
-        with bound(request_id=request_id, method=method, path=shown), trace as traced:
+        with bound(request_id=request_id, method=method, path=_shown(path)), trace as traced:
             response = _answer(request) if is_for_machines else self.get_response(request)
             seconds = time.perf_counter() - started
             _tell(request, response.status_code, seconds, is_quiet=is_for_machines or is_static)
@@ -69,7 +71,7 @@ class Observed:
 
 
 def _answer(request: HttpRequest) -> HttpResponseBase:
-    request.resolver_match = match = resolve(request.path_info)
+    request.resolver_match = match = resolved(request.path_info)
     response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
@@ -91,13 +93,17 @@ def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) 
     fields: dict[str, object] = {"status_code": status, "duration_ms": round(seconds * 1000, 1)}
     if (user := loaded_user(request)) is not None:
         fields["user"] = user.pk
-    logger.log(level, "request_failed" if failed else "request_completed", extra=fields)
+    request_log(level, "request_failed" if failed else "request_completed", fields)
 
 
-def _id(request: HttpRequest) -> str:
-    given = request.META.get("HTTP_X_REQUEST_ID", "")
-    is_trusted = settings.REST_FRAMEWORK["NUM_PROXIES"] > 0 and GOOD_ID.fullmatch(given)
-    return given if is_trusted else secrets.token_hex(16)
+@lru_cache(maxsize=1024)
+def _shown(path: str) -> str:
+    return without_secrets(path)[:LONGEST_PATH]
+
+
+def _given_id(request: HttpRequest) -> str:
+    given: str = request.META.get("HTTP_X_REQUEST_ID", "")
+    return given if given and settings.REST_FRAMEWORK["NUM_PROXIES"] > 0 and GOOD_ID.fullmatch(given) else ""
 
 
 def _handler(request: HttpRequest) -> str:

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from io import StringIO
+from threading import Event
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.log import logger as job_logger
 from core.models import Build, JobFault, JobState, Submission
-from core.monitoring.logs import JsonLines, Lines
+from core.monitoring import logs
+from core.monitoring.logs import Console, JsonLines, Lines, request_log
 from core.tests import factories
 from core.tests.working import perform_one
 from core.version import arena_version
@@ -262,3 +264,55 @@ def test_the_thread_that_keeps_a_job_alive_knows_which(build: Build, written: Li
         patch.setattr(Lease, "beat", remembered)
         perform_one(Build, build.pk, action)
     assert set(seen) == {build.pk}
+
+
+def test_in_batches_lines_keep_their_order_and_grave_ones_do_not_wait() -> None:
+    console, stream, written = Console(), StringIO(), Event()
+    console.setStream(stream)
+    stream.flush = written.set  # type: ignore[method-assign]
+    console.setFormatter(logging.Formatter("%(message)s"))
+
+    def say(level: int, message: str) -> str:
+        console.handle(logging.makeLogRecord({"levelno": level, "msg": message}))
+        return stream.getvalue()
+
+    assert say(logging.INFO, "at once") == "at once\n"
+    console.flush_in_batches()
+    for number in range(100):
+        say(logging.INFO, str(number))
+    first = "at once\n" + "".join(f"{number}\n" for number in range(100))
+    assert say(logging.ERROR, "grave") == f"{first}grave\n"
+    console.flush()
+    written.clear()
+    say(logging.INFO, "later")
+    assert written.wait(30)
+    say(logging.INFO, "at the end")
+    console.flush()
+    assert stream.getvalue() == f"{first}grave\nlater\nat the end\n"
+
+
+def test_in_batches_an_answer_has_the_same_line(written: Lines_, monkeypatch: pytest.MonkeyPatch) -> None:
+    console, stream = Console(), StringIO()
+    console.setStream(stream)
+    console.setFormatter(JsonLines())
+    with bound(request_id="abc", path=HOSTILE):
+        request_log(logging.INFO, "request_completed", {"status_code": 200, "user": 7})
+        monkeypatch.setattr(logs, "_batches", console)
+        for level in (logging.INFO, logging.DEBUG):
+            request_log(level, "request_completed", {"status_code": 200, "user": 7})
+        request_log(logging.ERROR, "request_failed", {"status_code": 500})
+    # Errors go the way of all records: to mails and Sentry, too.
+    assert [line["message"] for line in written()] == ["request_completed", "request_failed"]
+    [line] = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert line | {"time": ""} == written()[0] | {"time": ""}
+    assert line["time"][:10] == written()[0]["time"][:10]
+
+
+def test_a_stream_that_is_closed_takes_no_lines_and_ends_no_request() -> None:
+    console, stream = Console(), StringIO()
+    console.setStream(stream)
+    stream.close()
+    console.write(logging.ERROR, "lost")
+    console.setStream(StringIO())
+    console.write(logging.ERROR, "seen")
+    assert console.stream.getvalue() == "seen\n"  # type: ignore[attr-defined]  # a StringIO
