@@ -73,10 +73,14 @@ class Measure:
         return {"result_ms": sum(parts.values()), **parts, "messages": len(sent)}
 
     def _edition(self) -> Tournament:
+        """Start an edition of all pairs: one of chosen pairs waits for its results before it goes on."""
         from core.editions.services import start_now
         from core.models import Environment
 
-        return start_now(Environment.objects.get(pk=self._arena.environment.pk))
+        environment = Environment.objects.get(pk=self._arena.environment.pk)
+        environment.all_pairs_up_to = len(self._arena.players)
+        environment.save()
+        return start_now(environment)
 
     def _swiss(self) -> Tournament:
         """Create a Swiss tournament of all agents, with its first round drawn, after the end of the ladder."""
