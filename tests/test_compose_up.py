@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from tests.stack import (
     missing_compose,
     stand_ins,
 )
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.network, pytest.mark.nightly, pytest.mark.slow]
 DEADLINE_SECONDS = 600
@@ -111,13 +112,6 @@ class Visitor:
         assert token is not None, path
         data = {"csrfmiddlewaretoken": token[1], **fields}
         return self.session.post(self.site + path, data=data, headers={"Referer": self.site + path}, timeout=120)
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
-        time.sleep(1)
 
 
 def answers(visitor: Visitor) -> bool:

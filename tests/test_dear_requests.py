@@ -19,7 +19,8 @@ from pytest_django.fixtures import Settings
 from core.models import Submission, User
 from core.tests import factories
 from tests.programs import answers, free_port, production_variables, running
-from tests.test_monitoring import children, wait_until
+from tests.test_monitoring import children
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.nightly]
 AT_ONCE = 16

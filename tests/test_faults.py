@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +18,14 @@ from core.jobs.worker_selectors import workers_alive
 from tests.postgres import NoPostgres, postgres_programs
 from tests.programs import ROOT, database_url
 from tests.season.services import CannotRun, needed_programs
+from tests.waiting import wait_until
 
-DEADLINE_SECONDS = 120
 KINDS = (
     "worker killed mid-duel", "result and ack", "half written", "container killed", "connections cut", "flushed",
     "twice", "store full", "database restarted",
 )  # fmt: skip
 OF_SCALER = ("scale", "killed mid-duel")
 OF_BUCKET = ("artifact store", "half written", "killed mid-duel", "killed before")
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def short_season(figures: Path, *options: str) -> dict[str, Any]:

@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
 from tests.programs import answers, free_port, running
+from tests.waiting import wait_until
 
 SITE = """
 import os, pathlib, time
@@ -45,15 +46,8 @@ def site(folder: Path, *, workers: int) -> Iterator[tuple[subprocess.Popen[bytes
     variables = {**os.environ, "PYTHONPATH": str(folder)}
     options = (f"--workers={workers}", "--graceful-timeout=2", "--no-control-socket", "--config=python:core.handover")
     with running(variables, "-m", "gunicorn", "slow_site", f"--bind=127.0.0.1:{port}", *options) as process:
-        until(lambda: answers(port) and len(loading(folder)) == workers)
+        wait_until(lambda: answers(port) and len(loading(folder)) == workers)
         yield process, port
-
-
-def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def loading(folder: Path) -> set[int]:
@@ -70,13 +64,13 @@ def test_the_old_process_serves_until_the_new_one_has_loaded_the_site(tmp_path: 
         old = served_by(port)
         (tmp_path / "may-load").unlink()
         process.send_signal(signal.SIGHUP)
-        until(lambda: len(loading(tmp_path)) == 2)
+        wait_until(lambda: len(loading(tmp_path)) == 2)
         # Past the time in which gunicorn looks after its processes by itself.
         for _ in range(30):
             assert served_by(port) == old
             time.sleep(0.1)
         (tmp_path / "may-load").touch()
-        until(lambda: served_by(port) != old)
+        wait_until(lambda: served_by(port) != old)
 
 
 def test_old_processes_serve_while_the_new_release_cannot_be_loaded_and_end_once_it_can(tmp_path: Path) -> None:
@@ -84,12 +78,12 @@ def test_old_processes_serve_while_the_new_release_cannot_be_loaded_and_end_once
         old = loading(tmp_path)
         (tmp_path / "is-broken").touch()
         process.send_signal(signal.SIGHUP)
-        until(lambda: len(loading(tmp_path)) >= 6)
+        wait_until(lambda: len(loading(tmp_path)) >= 6)
         assert process.poll() is None
         assert served_by(port) in old
         (tmp_path / "is-broken").unlink()
-        until(lambda: not alive(tmp_path) & old)
-        until(lambda: len(alive(tmp_path)) == 2)
+        wait_until(lambda: not alive(tmp_path) & old)
+        wait_until(lambda: len(alive(tmp_path)) == 2)
         assert served_by(port) not in old
 
 
@@ -98,13 +92,13 @@ def test_reloads_in_a_row_leave_as_many_processes_as_before_all_new(tmp_path: Pa
         (tmp_path / "may-load").unlink()
         first = loading(tmp_path)
         process.send_signal(signal.SIGHUP)
-        until(lambda: len(loading(tmp_path)) == 6)
+        wait_until(lambda: len(loading(tmp_path)) == 6)
         old = loading(tmp_path)
         process.send_signal(signal.SIGHUP)
-        until(lambda: len(loading(tmp_path)) == 9)
+        wait_until(lambda: len(loading(tmp_path)) == 9)
         assert served_by(port) in first
         (tmp_path / "may-load").touch()
-        until(lambda: not alive(tmp_path) & old)
+        wait_until(lambda: not alive(tmp_path) & old)
         for _ in range(30):
             assert len(alive(tmp_path)) == 3
             time.sleep(0.1)

@@ -8,8 +8,7 @@ import os
 import re
 import signal
 import socket
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,10 @@ from core.monitoring import metrics
 from core.operations.figures import ArenaFigures
 from tests.programs import answers, database_url, free_port, running
 from tests.samples import FIRST, tic_tac_toe, upload
+from tests.waiting import wait_until
 from tests.watching import OF_EXPORTERS, alert_rules, dashboard_queries
 
 ROOT = Path(__file__).resolve().parent.parent
-DEADLINE_SECONDS = 120
 TOKEN = "a-token-for-this-test"
 
 
@@ -44,13 +43,6 @@ def variables(tmp_path: Path) -> dict[str, str]:
         "LOGS": "format=json",
         "TRUSTED_PROXIES": "1",
     }
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
-        time.sleep(0.1)
 
 
 def get(port: int, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:

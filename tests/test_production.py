@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from email.message import Message
@@ -13,21 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.programs import METRICS_TOKEN, answers, free_port, manage, production_variables, running
+from tests.waiting import wait_until
 
-DEADLINE_SECONDS = 180
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.postgres,
     pytest.mark.redis,
     pytest.mark.slow,
 ]
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
-        time.sleep(0.3)
 
 
 @dataclass(frozen=True, slots=True)

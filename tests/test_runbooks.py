@@ -8,8 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -54,6 +53,7 @@ from tests.programs import ROOT, database_url
 from tests.samples import FIRST, LAST, archive, deliver_messages, tic_tac_toe, upload
 from tests.season.hosts import host_dies
 from tests.season.stores import FolderStore
+from tests.waiting import wait_until
 from tests.workplaces import leave_workplace
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly, pytest.mark.slow]
@@ -137,13 +137,6 @@ def test_a_full_disk_loses_nothing_and_needs_only_room(disk: FolderStore, settin
     assert set(Validation.objects.values_list("state", flat=True)) == {JobState.SUCCEEDED}
     assert Duel.objects.count() == 6
     assert set(Duel.objects.values_list("state", flat=True)) == {JobState.SUCCEEDED}
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
-        time.sleep(0.2)
 
 
 @pytest.fixture

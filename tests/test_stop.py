@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from core.tests.working import run
 from duel_runner.workplace import worker_label
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, tic_tac_toe, upload
+from tests.waiting import wait_until
 
 SLOW = FIRST.replace("return valid_actions", "__import__('time').sleep(0.01); return valid_actions")
 DEADLINE_SECONDS = 120
@@ -44,13 +44,6 @@ def variables(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path
         "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
         "SANDBOX": request.param,
     }
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def players_left(sandbox: str) -> list[str]:

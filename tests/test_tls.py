@@ -11,9 +11,8 @@ import socket
 import ssl
 import subprocess
 import threading
-import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -25,18 +24,12 @@ import pytest
 from publisher.tests.servers import certificate_of
 from tests.programs import answers, free_port
 from tests.test_nginx import Site
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parent.parent
 DOMAIN = "arena.example.org"
 DEADLINE_SECONDS = 300
 pytestmark = [pytest.mark.nginx, pytest.mark.pebble, pytest.mark.nightly, pytest.mark.slow]
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
 
 
 @contextmanager
@@ -150,7 +143,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
     made.write(site.server_port)
     start = ["sh", str(ROOT / "nginx/tls/start.sh"), "-c", str(tmp_path / "nginx.conf")]
     with running(tmp_path, "nginx", start, made.variables()):
-        until(lambda: answers(made.https), "nginx listens")
+        wait_until(lambda: answers(made.https), "nginx listens")
         yield made
     site.shutdown()
     site.server_close()
@@ -179,7 +172,7 @@ def authority(folder: Path, http: int) -> Iterator[tuple[str, Path]]:
         # Without its waits and its refusals of good nonces, which are there to try clients.
         variables = {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"}
         stack.enter_context(running(folder, "pebble", pebble, variables))
-        until(lambda: answers(acme), "pebble listens")
+        wait_until(lambda: answers(acme), "pebble listens")
         yield f"https://localhost:{acme}/dir", trusted
 
 
@@ -202,7 +195,7 @@ def test_a_site_gets_its_certificate_and_renews_it_without_a_break(host: Host) -
     with authority(host.folder, host.http) as (server, trusted):
         script = ["sh", str(ROOT / "nginx/tls/certbot.sh")]
         with running(host.folder, "certbot", script, certbot(host.folder, server, trusted)) as log:
-            until(lambda: "Pebble" in host.issuer(), f"a certificate: {log.read_text()}")
+            wait_until(lambda: "Pebble" in host.issuer(), f"a certificate: {log.read_text()}")
         first = host.issuer()
         assert f"DNS:{DOMAIN}" in first
         context = ssl._create_unverified_context()
@@ -215,7 +208,7 @@ def test_a_site_gets_its_certificate_and_renews_it_without_a_break(host: Host) -
         renew += [word for name, folder in folders for word in (f"--{name}", str(host.folder / folder))]
         variables = {**os.environ, "REQUESTS_CA_BUNDLE": str(trusted)}
         subprocess.run(renew, env=variables, check=True, timeout=DEADLINE_SECONDS, capture_output=True)
-        until(lambda: ssl.get_server_certificate(("127.0.0.1", host.https)) != serial, "nginx takes the new one")
+        wait_until(lambda: ssl.get_server_certificate(("127.0.0.1", host.https)) != serial, "nginx takes the new one")
 
 
 def test_an_authority_that_is_away_leaves_what_there_is(host: Host) -> None:
@@ -224,6 +217,6 @@ def test_an_authority_that_is_away_leaves_what_there_is(host: Host) -> None:
     script = ["sh", str(ROOT / "nginx/tls/certbot.sh")]
     away = f"https://localhost:{free_port()}/dir"
     with running(host.folder, "certbot", script, certbot(host.folder, away, trusted)) as log:
-        until(lambda: "is port 80 open?" in log.read_text(), "certbot gives up for now")
+        wait_until(lambda: "is port 80 open?" in log.read_text(), "certbot gives up for now")
     assert "CN = localhost" in host.issuer()
     assert host.ask("/nginx-health")[0] == 204

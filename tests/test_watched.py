@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -21,12 +20,12 @@ from core.models import Alarm
 from core.tests import factories
 from tests.programs import METRICS_TOKEN, answers, database_url, free_port, manage, running
 from tests.samples import FIRST, tic_tac_toe, upload
+from tests.waiting import wait_until
 from tests.watching import FOLDER, alert_rules, dashboard_queries, program
 
 pytestmark = [
     pytest.mark.django_db(transaction=True), pytest.mark.prometheus, pytest.mark.nightly, pytest.mark.slow,
 ]  # fmt: skip
-DEADLINE_SECONDS = 240
 SECONDS = re.compile(r"\b(\d+)(s|m|h)\b")
 
 
@@ -51,13 +50,6 @@ class Watched:
     def value(self, query: str) -> float | None:
         found = self.ask("query", query=query)["result"]
         return float(found[0]["value"][1]) if found else None
-
-
-def wait_until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"not within {DEADLINE_SECONDS} s: {what}"
-        time.sleep(0.5)
 
 
 @pytest.fixture
