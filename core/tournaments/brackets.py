@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import groupby
@@ -54,6 +54,11 @@ class TableRow:
     @property
     def shown_rank(self) -> int | None:
         return self.row.rank if self.participant.is_ranked else None
+
+    @property
+    def notes(self) -> Sequence[str]:
+        because = self.participant.disqualified_because
+        return [f"Disqualified: {because}"] if because else self.row.notes
 
 
 @dataclass(frozen=True, slots=True)

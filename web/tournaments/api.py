@@ -15,6 +15,7 @@ from core.models import Audience, Participant, Rating, Seeding, Tournament, Tour
 from core.tournaments.results import results_check
 from web.api.base import Listed, Shown, one
 from web.api.fields import Version
+from web.environments.api import SeedsAnswer
 from web.site.requests import viewer_of
 from web.tournaments.pictures import picture_address
 
@@ -62,6 +63,12 @@ class TournamentAnswer(serializers.Serializer[Any]):
         return picture_address(tournament)
 
 
+class OneTournamentAnswer(TournamentAnswer):
+    seeds = SeedsAnswer(
+        source="seed_list", allow_null=True, help_text="That all its agents play alone; null where agents meet."
+    )
+
+
 class TournamentFilter(filters.FilterSet):
     environment = filters.CharFilter(field_name="environment__slug", help_text="Slug of the environment.")
     state = filters.ChoiceFilter(choices=TournamentState.choices)
@@ -87,7 +94,7 @@ class TournamentShown(Shown[Tournament]):
 
     tag = "tournaments"
     queryset = tournament_rows().prefetch_related("baselines")
-    serializer_class = TournamentAnswer
+    serializer_class = OneTournamentAnswer
 
 
 class ParticipantAnswer(serializers.Serializer[Any]):

@@ -57,14 +57,22 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
         # The viewer has this version already.
         return HttpResponse(status=204)
+    state, rights = _state(tournament, rounds), _rights(request, tournament)
+    if (
+        request.headers.get("HX-Target") in FRAGMENTS
+        and rights["may_act"]
+        and rounds is None
+        and not state["is_running"]
+    ):
+        # The buttons above the part belong to a tournament that runs.
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     drawn = standing_get(tournament, rounds)
-    state = _state(tournament, rounds)
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
         **_rules(tournament),
         **state,
-        **_rights(request, tournament),
+        **rights,
         "stamp": stamp,
         "page_address": request.get_full_path(),
         "preview_tags": picture_tags(tournament),

@@ -87,7 +87,7 @@ class TableRowAnswer(serializers.Serializer[Any]):
     values = serializers.ListField(
         child=serializers.FloatField(), source="row.values", help_text="In the order of the columns."
     )
-    notes = serializers.ListField(child=serializers.CharField(), source="row.notes")
+    notes = serializers.ListField(child=serializers.CharField())
 
     class Meta:
         list_serializer_class = Lines

@@ -60,9 +60,9 @@ PARTICIPANT_ACTIONS = (
         do=_disqualify,
         question=OrganiserQuestion(
             title="Disqualify participants",
-            consequence="The agent has no rank then and no points for its season. The rules of the format decide "
-            "its meetings, as for an agent that withdraws; nothing is replayed, and ratings stay. Only after the end "
-            "of the tournament can this be taken back.",
+            consequence="The agent has no rank then and no points for its season. Where agents meet, the rules of "
+            "the format decide its meetings, as for an agent that withdraws; nothing is replayed, and ratings stay. "
+            "Only after the end of the tournament can this be taken back.",
             button="Disqualify it",
             reason="Reason, shown to everyone on the page of the tournament",
             preview=_table_then,

@@ -190,6 +190,8 @@ def test_seeds_are_promised_by_their_hash_and_published_at_the_end(
         page = client.get(address(cup))
         assertContains(page, seeds.sha256)
         assert (listed in page.content.decode()) is is_public
+        told = client.get(f"/api/v1/tournaments/{cup.pk}/").json()["seeds"]
+        assert (told["sha256"], told["seeds"]) == (seeds.sha256, list(seeds.seeds) if is_public else None)
         cup.refresh_from_db()
         if not is_public:
             assertNotContains(page, three[0].agent.name)
@@ -307,6 +309,34 @@ def test_what_is_of_rounds_and_duels_is_not_offered(
     game = factories.tournament(players(factories.environment(), 2))
     Tournament.objects.filter(pk=game.pk).update(is_automatic=False)
     assert "evaluate_again" not in words(olga, of(game, game.participants.earliest("pk").submission))
+
+
+@pytest.mark.parametrize("form", ["score", "swiss"])
+def test_a_table_ranks_all_but_the_disqualified_on_page_and_in_the_api(
+    task: Environment, client: Client, form: str
+) -> None:
+    rows = players(task if form == "score" else factories.environment(), 4)
+    cup = tournament_begin(planned(rows, form), now=LATER)
+    cup.participants.filter(submission=rows[0]).update(disqualified_because="Copied.", withdrawn_at=LATER)
+    page = words(client, address(cup))
+    row = re.search(rf'<td class="rank">([^<]*)</td>(?:(?!</tr>).)*{rows[0].agent.name}(?:(?!</tr>).)*</tr>', page)
+    assert row is not None
+    assert (row[1], "Disqualified: Copied." in row[0], "Withdrew." in row[0]) == ("–", True, False)
+    told = client.get(f"/api/v1/tournaments/{cup.pk}/standing/").json()["table"]["rows"]
+    [found] = [one for one in told if one["submission"]["agent"]["name"] == rows[0].agent.name]
+    assert (found["rank"], found["notes"]) == (None, ["Disqualified: Copied."])
+
+
+def test_an_open_page_of_an_organiser_is_loaded_again_at_the_end(
+    cup: Tournament, three: list[Submission], client: Client, cast: Cast, visit: As
+) -> None:
+    part = {"HX-Request": "true", "HX-Target": "tournament"}
+    olga = visit(cast.olga)
+    assert "HX-Refresh" not in olga.get(address(cup), headers=part).headers
+    for player in three:
+        evaluated(cup, player, 100)
+    assert olga.get(address(cup), headers=part).headers["HX-Refresh"] == "true"
+    assert "HX-Refresh" not in Client().get(address(cup), headers=part).headers
 
 
 def test_an_owner_withdraws_from_it(cup: Tournament, three: list[Submission], visit: As) -> None:
