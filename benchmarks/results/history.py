@@ -27,6 +27,8 @@ PER_EDITION = 1_000
 """Number of duels of a finished edition."""
 EVERY = timedelta(minutes=5)
 """Time between two duels, so that a longer history reaches further back."""
+STRIDE = 797
+"""A prime by which the distance between the two players of a duel grows."""
 ROWS_PER_DUEL = 4
 """Ledger rows of a duel: two players in two seats each."""
 
@@ -92,9 +94,10 @@ def _play(tournament: Tournament, players: Sequence[Submission], count: int, beg
         environment_version=tournament.environment.spec_id, seed=1, match_count=2, matches_done=2, state="SUCCEEDED",
         attempt=1, worker="worker-1", expected=0.5,
     )  # fmt: skip
-    # Every pair meets once before any pair meets again. mod() is used because % would mark a parameter.
+    # Every pair meets once before any pair meets again, and each agent soon meets others of all strengths: neighbours
+    # alone would not order a large field. mod() is used because % would mark a parameter.
     size, first = len(keys), f"mod(n, {len(keys)})"
-    second = f"mod(n + 1 + mod(n / {size}, {size - 1}), {size})"
+    second = f"mod(n + 1 + mod(n / {size} * {STRIDE}, {size - 1}), {size})"
     places = {"player_1_id": f"(%(keys)s)[1 + {first}]", "player_2_id": f"(%(keys)s)[1 + {second}]"}
     # One of seven duels is a draw, and one is an upset.
     outcome = (
