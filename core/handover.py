@@ -36,7 +36,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Let the old process end, now that the site is loaded."""
-    from core.monitoring.logs import log_in_batches
+    from core.monitoring.logs import log_in_batches  # The arbiter loads nothing of the site.
 
     log_in_batches()
     worker.has_loaded = True

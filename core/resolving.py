@@ -9,16 +9,17 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest
 from django.urls import ResolverMatch, resolve
 
-MOST_PATHS = 4096
+LONGEST_PATH, MOST_PATHS = 200, 4096
+"""Characters of the longest path that is kept, as no page of ours has a longer one, and how many are kept."""
 
 
 def resolved(path: str) -> ResolverMatch:
     """Return the view of a path and its arguments, which must not be changed; raise Resolver404 for a path without."""
-    return _resolved(path, settings.ROOT_URLCONF)
+    return (_kept if len(path) <= LONGEST_PATH else resolve)(path, settings.ROOT_URLCONF)
 
 
 @lru_cache(maxsize=MOST_PATHS)
-def _resolved(path: str, urls: str) -> ResolverMatch:
+def _kept(path: str, urls: str) -> ResolverMatch:
     match = resolve(path, urls)
     # All patterns that did not fit.
     match.tried = None

@@ -34,7 +34,7 @@ _service = "command"
 _encode = json.JSONEncoder(default=str).encode
 _requests = logging.getLogger(REQUESTS)
 _batches: Console | None = None
-"""What writes JSON in batches in this process."""
+"""The console of this process if it writes JSON in batches."""
 
 
 def log_configuration(form: str, level: str) -> dict[str, Any]:

@@ -16,8 +16,8 @@ SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 # Django's check wants `preload` in the header. A site should send it only to enter the lists of browsers, which takes
 # months to undo; the proxy in front can send it (docs/operator/configure.md).
-# Of the middlewares for X-Frame-Options and of django-axes each request would pass the layer: SitePages and BeforeViews
-# (web/site/middleware.py) do what they do.
+# SitePages and BeforeViews (web/site/middleware.py) do what the middlewares for X-Frame-Options and of django-axes do,
+# through whose layers each request would pass.
 SILENCED_SYSTEM_CHECKS = ["security.W021", "security.W002", "axes.W002"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from core.models import JobFault, JobState
+from core.models import JobFault, JobState, SeedList
 from core.moments import parse_moment
 
 JOB_STATES = [(state.value, state.label) for state in JobState]
@@ -46,6 +46,23 @@ class Version(serializers.Serializer[Any]):
     id = serializers.UUIDField(source="public_id")
     number = serializers.IntegerField()
     agent = AgentName()
+
+
+class SeedsAnswer(serializers.Serializer[Any]):
+    """A list of seeds; `sha256` commits the arena to seeds that are still hidden."""
+
+    id = serializers.IntegerField()
+    purpose = serializers.CharField()
+    seed_count = serializers.SerializerMethodField()
+    sha256 = serializers.CharField(help_text="Hash of the seeds as decimal numbers, each followed by a line feed.")
+    seeds = serializers.SerializerMethodField(help_text="null while the seeds are hidden.")
+    revealed_at = serializers.DateTimeField(allow_null=True)
+
+    def get_seed_count(self, row: SeedList) -> int:
+        return len(row.seeds)
+
+    def get_seeds(self, row: SeedList) -> list[int] | None:
+        return list(row.seeds) if row.is_public else None
 
 
 class JobFields(serializers.Serializer[Any]):

@@ -17,12 +17,12 @@ from arena_kit.ranking.scores import Interval
 from core.evaluations.board import board_page
 from core.evaluations.selectors import practice_list, ranking_list
 from core.listing import environment_rows, rating_rows
-from core.models import Environment, SeedList
+from core.models import Environment
 from core.ratings.history import leaderboard_as_of
 from core.tournaments.selectors import rating_pool_get
 from web.api.base import Listed, Shown, one
 from web.api.compatible.queries import BoardQuery, read_board_query
-from web.api.fields import AS_OF, MomentText, Version
+from web.api.fields import AS_OF, MomentText, SeedsAnswer, Version
 
 
 class EnvironmentAnswer(serializers.Serializer[Any]):
@@ -76,23 +76,6 @@ class EnvironmentShown(Shown[Environment]):
     queryset = environment_rows()
     serializer_class = EnvironmentAnswer
     lookup_field = "slug"
-
-
-class SeedsAnswer(serializers.Serializer[Any]):
-    """A list of seeds; `sha256` commits the arena to seeds that are still hidden."""
-
-    id = serializers.IntegerField()
-    purpose = serializers.CharField()
-    seed_count = serializers.SerializerMethodField()
-    sha256 = serializers.CharField(help_text="Hash of the seeds as decimal numbers, each followed by a line feed.")
-    seeds = serializers.SerializerMethodField(help_text="null while the seeds are hidden.")
-    revealed_at = serializers.DateTimeField(allow_null=True)
-
-    def get_seed_count(self, row: SeedList) -> int:
-        return len(row.seeds)
-
-    def get_seeds(self, row: SeedList) -> list[int] | None:
-        return list(row.seeds) if row.is_public else None
 
 
 class EnvironmentSeeds(APIView):

@@ -21,7 +21,7 @@ from django.urls import Resolver404, ResolverMatch
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 from core.cache.answers import cached
-from core.resolving import resolved
+from core.resolving import LONGEST_PATH, resolved
 from core.watching.shown import (
     Shown,
     agent_duels_shown,
@@ -63,8 +63,6 @@ API = re.compile(r"/api/(?:v1/(?:environments|agents|tournaments|ratings|duels|e
 """Lists and rows of the API, which are kept by the version of everything if KEPT has no version of them."""
 QUERY = re.compile(r"(?:(?:page|environment|state|agent)=[\w-]{1,60}(?:&(?=.)|\Z)){0,3}")
 """Queries of addresses whose answers are kept; others are too many to keep."""
-LONGEST_PATH = 200
-"""Characters of the longest path whose answer is kept; no page of ours has a longer one."""
 is_on = True
 """Off in most tests, which look at a page again within a second of a change."""
 ASKED_BY = ("HX-Request", "HX-Target")

@@ -14,8 +14,7 @@ from core.listing import participant_rows, rating_rows, tournament_rows
 from core.models import Audience, Participant, Rating, Seeding, Tournament, TournamentState
 from core.tournaments.results import results_check
 from web.api.base import Listed, Shown, one
-from web.api.fields import Version
-from web.environments.api import SeedsAnswer
+from web.api.fields import SeedsAnswer, Version
 from web.site.requests import viewer_of
 from web.tournaments.pictures import picture_address
 

@@ -54,19 +54,12 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         return _begun(tournament)
     rounds = rounds_visible(tournament, request.user)
     stamp = standing_stamp(tournament, rounds)
-    if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
-        # The viewer has this version already.
-        return HttpResponse(status=204)
     state, rights = _state(tournament, rounds), _rights(request, tournament)
-    if (
-        request.headers.get("HX-Target") in FRAGMENTS
-        and rights["may_act"]
-        and rounds is None
-        and not state["is_running"]
-    ):
-        # The buttons above the part belong to a tournament that runs.
-        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-    drawn = standing_get(tournament, rounds)
+    if request.headers.get("HX-Target") in FRAGMENTS:
+        if request.headers.get("X-Seen") == stamp:
+            return HttpResponse(status=204)  # The viewer has this version already.
+        if rights["may_act"] and rounds is None and not state["is_running"]:
+            return _loaded_again()
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
@@ -76,17 +69,20 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         "stamp": stamp,
         "page_address": request.get_full_path(),
         "preview_tags": picture_tags(tournament),
-        "drawn": drawn,
         **_registered(request, tournament),
-        **(_drawing(request, tournament, drawn, is_over=state["is_over"]) if drawn else {}),
+        **_drawing(request, tournament, rounds, is_over=state["is_over"]),
     }
     return render_page(request, "web/tournaments/tournament.html", context, FRAGMENTS)
 
 
 def _begun(tournament: Tournament) -> HttpResponse:
     """Have an open page of a planned tournament loaded again once it has begun."""
-    begun = tournament.state != TournamentState.PLANNED
-    return HttpResponse(status=204, headers={"HX-Refresh": "true"} if begun else {})
+    return HttpResponse(status=204) if tournament.state == TournamentState.PLANNED else _loaded_again()
+
+
+def _loaded_again() -> HttpResponse:
+    """Have a page loaded again, whose buttons above the part belong to another state."""
+    return HttpResponse(status=204, headers={"HX-Refresh": "true"})
 
 
 def _state(tournament: Tournament, rounds: int | None) -> dict[str, Any]:
@@ -138,11 +134,16 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
     }
 
 
-def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn, *, is_over: bool) -> dict[str, Any]:
+def _drawing(request: HttpRequest, tournament: Tournament, until: int | None, *, is_over: bool) -> dict[str, Any]:
+    """Return what is drawn of a tournament. until: the last round whose results the viewer sees; None for all."""
+    drawn = standing_get(tournament, until)
+    if drawn is None:
+        return {"drawn": None}
     lines = drawn.lines(drawn.outline.table)
     best = [line for line in lines if line.row.rank <= PODIUM and line.participant.is_ranked]
     rounds, progress = round_count(tournament, len(lines), last_round(drawn)), tournament_progress(tournament)
     return {
+        "drawn": drawn,
         "round_count": rounds,
         "running_words": evaluated_words(progress) if tournament.plays_alone else running_words(drawn, rounds),
         "is_all_at_once": is_all_at_once(drawn),

@@ -15,6 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from core import resolving
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
@@ -38,7 +39,6 @@ from core.tests import factories
 from core.tests.factories import Cast
 from core.watching.shown import LIST_SECONDS, everything_shown
 from web.conftest import As
-from web.site.kept import _resolved
 from web.tests.arena import Stage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_answers")]
@@ -275,13 +275,13 @@ def test_neither_a_refusal_nor_a_page_with_any_query_is_kept(played: Agent) -> N
 
 
 def test_long_paths_fill_no_memory(played: Agent) -> None:
-    _resolved.cache_clear()
+    resolving._kept.cache_clear()
     for number in range(5):
         assert Client().get(f"/users/{number}{'x' * 200}/").status_code == 404
         assert Client().get(f"/environments/{number}{'x' * 4000}/").status_code == 404
-    assert _resolved.cache_info().currsize == 0
+    assert resolving._kept.cache_info().currsize == 0
     Client().get(_page(played))
-    assert _resolved.cache_info().currsize == 1
+    assert resolving._kept.cache_info().currsize == 1
 
 
 def test_each_host_and_each_part_has_an_answer_of_its_own(played: Agent, settings: object) -> None:
