@@ -8,14 +8,19 @@ from typing import Any
 
 import psycopg2  # type: ignore[import-untyped]  # it ships no types
 from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 MOST_SECONDS = 30
 GONE_SECONDS = MOST_SECONDS + 5
 """A server that has not answered for this long is frozen: it would have ended the statement itself."""
-CONNECT_SECONDS = 2
+CONNECT_SECONDS = 1.5
 """The time in which a server must take a connection."""
+QUIET_SECONDS = 0.5
+"""After this time without an answer, and each time again, a new connection shows whether the server is frozen."""
+
+NO_ANSWER = "PostgreSQL does not answer."
 
 
 def statements_bound() -> None:
@@ -35,11 +40,22 @@ def _bound(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
 
 def _wait(connection: Any) -> None:
     """Wait until a connection of psycopg2 is ready. Raises OperationalError when its server is frozen."""
-    is_connecting = connection.status == psycopg2.extensions.STATUS_SETUP
-    deadline = time.monotonic() + (CONNECT_SECONDS if is_connecting else GONE_SECONDS)
+    is_connecting, begun = connection.status == psycopg2.extensions.STATUS_SETUP, time.monotonic()
+    deadline = begun + (CONNECT_SECONDS if is_connecting else QUIET_SECONDS)
     while (state := connection.poll()) != psycopg2.extensions.POLL_OK:
         # A process with many streams has descriptors that are too large for `select`.
         ready = select.poll()
         ready.register(connection.fileno(), select.POLLIN if state == psycopg2.extensions.POLL_READ else select.POLLOUT)
         if not ready.poll(1000 * max(0.0, deadline - time.monotonic())):
-            raise psycopg2.OperationalError("PostgreSQL does not answer.")
+            if is_connecting or time.monotonic() - begun >= GONE_SECONDS or not _takes_connections():
+                raise psycopg2.OperationalError(NO_ANSWER)
+            deadline = time.monotonic() + QUIET_SECONDS
+
+
+def _takes_connections() -> bool:
+    """Return whether the server answers someone who connects, if only to refuse."""
+    try:
+        psycopg2.connect(**connections[DEFAULT_DB_ALIAS].get_connection_params()).close()
+    except psycopg2.OperationalError as error:
+        return str(error) != NO_ANSWER
+    return True

@@ -58,10 +58,11 @@ import sys, django
 django.setup()
 from django.db import OperationalError, connection
 import core.statements
-core.statements.GONE_SECONDS = core.statements.CONNECT_SECONDS = 1
+core.statements.QUIET_SECONDS = 0.1
+core.statements.GONE_SECONDS = 3600
 core.statements.statements_bound()
 with connection.cursor() as cursor:
-    cursor.execute("SELECT pg_backend_pid()")
+    cursor.execute("SELECT pg_backend_pid(), pg_sleep(1)")  # Slow, but not frozen.
     print(cursor.fetchone()[0], flush=True)
     sys.stdin.readline()
     for _ in range(2):
