@@ -12,6 +12,7 @@ from pathlib import Path
 import grpc
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from pytest_django.fixtures import Settings
@@ -225,6 +226,13 @@ def test_the_folder_of_certificates_is_one_of_kubernetes(tmp_path: Path) -> None
     (tmp_path / "clients.crt").symlink_to(tmp_path / "gone")
     assert listening(*where).client_ca == f"{tmp_path}/clients.crt"
     assert len(list(listening(*where).problems())) == 1
+
+
+def test_it_does_not_start_on_a_schema_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "close", lambda: None)
+    monkeypatch.setattr("core.checks.schema.schema_missing", lambda _: ["core_agent.description"])
+    with pytest.raises(CommandError, match="The database lacks core_agent.description. Run `manage.py migrate`"):
+        call_command("run_executor", address=USUAL_ADDRESS, skip_checks=True)
 
 
 def test_an_account_without_a_token_needs_a_developers_machine(settings: Settings) -> None:

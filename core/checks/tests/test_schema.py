@@ -30,7 +30,8 @@ def test_a_missing_table_and_a_missing_column_are_named_with_what_to_do(monkeypa
     assert schema_problem(connection) == sentence
     with pytest.raises(SystemCheckError, match="arena.E030"):
         call_command("check", tags=["database"], databases=["default"])
-    for start in (refuse_unfit_schema, lambda: call_command("run_workers", "build")):
+    starts = (refuse_unfit_schema, lambda: call_command("run_workers", "build"), lambda: call_command("autoscale"))
+    for start in starts:
         with pytest.raises((ImproperlyConfigured, CommandError), match=rf"{sentence} Run `manage.py migrate`"):
             start()
 

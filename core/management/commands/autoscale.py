@@ -8,9 +8,11 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
+from core.checks.schema import refuse_unfit_schema
 from core.checks.startup import TAG
 from core.errors import Refused
 from core.jobs.hosts import worker_name
@@ -29,8 +31,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         try:
+            refuse_unfit_schema()
             provider = provider_of(settings.SCALING)
-        except Refused as refusal:
+        except (ImproperlyConfigured, Refused) as refusal:
             raise CommandError(str(refusal)) from None
         ended = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -8,8 +8,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
+from core.checks.schema import refuse_unfit_schema
 from core.checks.startup import TAG
 from core.monitoring.exposition import serve
 from executor.listening import Listening, listening
@@ -45,6 +47,10 @@ class Command(BaseCommand):
             raise CommandError(problem)
         if options["caller"] and not (settings.DEBUG and where.is_local):
             raise CommandError("--caller is for your own machine: it needs DEBUG=true and a local address.")
+        try:
+            refuse_unfit_schema()
+        except ImproperlyConfigured as error:
+            raise CommandError(str(error)) from None
         try:
             from executor.server import ExecutorServer  # only here: loading it loads gRPC
         except ModuleNotFoundError as error:
