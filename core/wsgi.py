@@ -1,6 +1,7 @@
 """Entry point of the site for WSGI servers."""
 
 import os
+from importlib import import_module
 
 import django
 
@@ -10,6 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
 name_service("site")
 django.setup(set_prefix=False)
 
+from django.conf import settings  # noqa: E402  (once the settings are loaded)
 from django.core.signals import request_started  # noqa: E402  (once the settings are loaded)
 
 # Commands check the settings before they begin, but a WSGI server does not.
@@ -20,6 +22,9 @@ from core.resolving import Handler  # noqa: E402  (as above)
 from core.statements import statements_bound  # noqa: E402  (as above)
 
 application = Handler()
+# With all views, or the first requests would wait for them, and a reload would end the old processes before it is known
+# that the new ones can load them.
+import_module(settings.ROOT_URLCONF)
 
 refuse_unsafe_start()
 refuse_unfit_schema()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
-from tests.programs import answers, free_port, running
+from tests.programs import ROOT, answers, free_port, running
 from tests.waiting import wait_until
 
 SITE = """
@@ -27,6 +28,13 @@ while not (here / "may-load").exists():
 def application(environ, start_response):
     start_response("200 OK", [])
     return [str(os.getpid()).encode()]
+"""
+BROKEN_RELEASE = """
+from core.settings import *
+ROOT_URLCONF = "views_that_are_broken"
+DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}
+import core.checks.schema
+core.checks.schema.refuse_unfit_schema = lambda: None  # There is no database here.
 """
 DEADLINE_SECONDS = 60
 
@@ -102,3 +110,11 @@ def test_reloads_in_a_row_leave_as_many_processes_as_before_all_new(tmp_path: Pa
         for _ in range(30):
             assert len(alive(tmp_path)) == 3
             time.sleep(0.1)
+
+
+def test_the_site_counts_as_loaded_when_its_views_are(tmp_path: Path) -> None:
+    (tmp_path / "broken_release.py").write_text(BROKEN_RELEASE)
+    variables = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "DJANGO_SETTINGS_MODULE": "broken_release"}
+    loading = [sys.executable, "-c", "import core.wsgi"]
+    done = subprocess.run(loading, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+    assert "No module named 'views_that_are_broken'" in done.stderr
