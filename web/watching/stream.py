@@ -44,12 +44,16 @@ PATH = re.compile(r"/events/(wall|duels/[1-9][0-9]{0,17}|sittings/[0-9a-f-]{36})
 
 @dataclass(eq=False)
 class Topic:
-    """The present state of a topic. version: counts the changes. streams: how many follow it."""
+    """The present state of a topic. version: counts the changes. streams: how many follow it.
+
+    is_away: the last look has failed.
+    """
 
     name: str
     told: Told | None = None
     version: int = 0
     streams: int = 0
+    is_away: bool = False
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
 
@@ -130,8 +134,13 @@ class Streams:
                     threads = self._boards if is_board else self._threads
                     told = await loop.run_in_executor(threads, self._look, topic.name)
                 except Exception:  # any error, usually the database: the next look tries again
-                    logger.exception("What is told of %s could not be read.", topic.name)
+                    if not topic.is_away:
+                        logger.exception("What is told of %s could not be read.", topic.name)
+                    async with topic.changed:
+                        topic.is_away = True
+                        topic.changed.notify_all()
                 else:
+                    topic.is_away = False
                     if told is None or told != topic.told:
                         async with topic.changed:
                             topic.told, topic.version = told, topic.version + 1
@@ -209,10 +218,10 @@ async def _tell(topic: Topic, send: Send) -> None:
 
 
 async def _changes(topic: Topic, version: int) -> bool:
-    """Wait until a topic has another version; return False if it takes too long."""
+    """Wait until a topic has another version, or cannot be read for a first one; return False if it takes too long."""
     try:
         async with asyncio.timeout(PING_SECONDS), topic.changed:
-            await topic.changed.wait_for(lambda: topic.version != version)
+            await topic.changed.wait_for(lambda: topic.version != version or (topic.is_away and not version))
     except TimeoutError:
         return False
     return True
@@ -231,6 +240,7 @@ async def _send(send: Send, text: str, *, more: bool = True) -> None:
 
 async def _short(send: Send, status: int) -> None:
     headers = [(b"content-type", b"text/plain"), (b"content-length", b"0"), (b"access-control-allow-origin", b"*")]
+    headers += [(b"retry-after", b"30")] if status == 503 else []
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -288,6 +288,21 @@ def test_a_stream_goes_on_after_a_look_that_failed() -> None:
     assert "two" in got
 
 
+def test_a_stream_that_cannot_be_read_is_refused_at_once_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+
+    def look(_: str) -> Told:
+        raise OperationalError("The database is away.")
+
+    async def scene() -> list[int]:
+        streams, readers = Streams(look, look_seconds=0.01), [Visitor(), Visitor()]
+        async with asyncio.timeout(10):
+            await asyncio.gather(*(one.visit(streams) for one in readers))
+        return [one.status for one in readers]
+
+    assert asyncio.run(scene()) == [503, 503]
+    assert caplog.text.count("What is told of wall could not be read.") == 1
+
+
 def test_a_look_that_takes_long_holds_up_no_other_topic() -> None:
     is_over, count = threading.Event(), 0
 
