@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import json
 import os
 import re
 import socket
@@ -310,6 +311,16 @@ def test_what_is_too_large_and_a_site_that_is_away_are_said_in_a_sentence(folder
         status, page = ask("GET", "/away/")
         assert (status, "does not answer at the moment" in page) == (502, True)
         assert ask("GET", "/away/", header="Retry-After") == (502, "")
+
+
+def test_programs_read_the_same_sentence_as_json(folder: Path) -> None:
+    away = ("location /static/ {", "location /api/away/ { proxy_pass http://127.0.0.1:1; } location /static/ {")
+    with nginx(folder, away, ("client_max_body_size 105m;", "client_max_body_size 1k;")) as ask:
+        status, text = ask("GET", "/api/away/")
+        assert (status, "does not answer" in json.loads(text)["detail"]) == (502, True)
+        assert ask("GET", "/api/away/", header="Content-Type") == (502, "application/json")
+        status, text = ask("POST", "/api/v1/agents/1/submissions/", body=b"x" * 2048)
+        assert (status, "larger than the arena accepts" in json.loads(text)["detail"]) == (413, True)
 
 
 def test_a_visitor_has_few_large_bodies_at_a_time_and_others_none_the_less(folder: Path) -> None:
