@@ -129,6 +129,7 @@ def test_a_person_plays_by_mouse_on_the_board(window: Driver, live_server: LiveS
     window.resize(1280, 900)
     window.goto(f"{live_server.url}/environments/connect-four/agents/anna/")
     window.click("#sit .button")
+    window.click("form .button", "Play anna")
     window.until_reads(".turn", "Your turn.")
     window.click(".on-board foreignObject:nth-of-type(4) button")
     window.until_reads(".turn", "anna v1 is to move.")

@@ -26,6 +26,7 @@ from core.models import (
     EnvironmentKind,
     JobState,
     LedgerVoid,
+    Opponents,
     Rating,
     SeenBy,
     Submission,
@@ -259,6 +260,15 @@ def test_what_a_person_is_shown_is_kept_for_no_other(cast: Cast, played: Agent, 
         assert not address.startswith("/api/") or "private" in by_token["Cache-Control"]
         assert b"Log out" not in Client().get(address).content
         assert "private" in visit(cast.alice).get(address)["Cache-Control"]
+
+
+def test_an_agent_that_all_may_play_has_one_page_for_all_strangers(played: Agent) -> None:
+    played.opponents = Opponents.EVERYONE
+    played.save()
+    page = Client().get(_page(played))
+    assert "ETag" in page.headers
+    assert not page.cookies
+    assert f'href="/play/{played.name}/#{played.environment.slug}">Play</a>' in page.content.decode()
 
 
 def test_a_page_with_a_token_against_forgery_is_kept_for_nobody(cast: Cast) -> None:

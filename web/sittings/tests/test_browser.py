@@ -31,13 +31,19 @@ def page(game: str, live_server: LiveServer, chromium: Browser) -> Iterator[Page
         yield page
 
 
+def sit_down(page: Page, game: str) -> None:
+    """Begin a match as strangers do: from the page of the agent, which all of them share, by its invitation."""
+    page.goto(game)
+    page.locator("#sit .button").click()
+    page.get_by_role("button", name="Play anna").click()
+
+
 def answer(step: int, action: int) -> None:
     SittingMove.objects.create(sitting=Sitting.objects.get(), step=step, seat=1, action=action)
 
 
 def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, game: str) -> None:
-    page.goto(game)
-    page.locator("#sit .button").click()
+    sit_down(page, game)
     expect(page.locator(".turn")).to_have_text("Your turn.")
     expect(page.locator("#seat")).to_be_focused()
     page.locator(".on-board button").nth(3).click()
@@ -62,8 +68,7 @@ def test_the_list_of_opponents_keeps_its_buttons_on_a_line(page: Page) -> None:
 
 @pytest.mark.parametrize("game", ["quarto"], indirect=True)
 def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> None:
-    page.goto(game)
-    page.locator("#sit .button").click()
+    sit_down(page, game)
     expect(page.locator(".request")).to_contain_text("Choose a cell for the piece in hand")
     page.locator(".on-board a").nth(5).click()
     expect(page.locator(".chosen-first")).to_contain_text("Cell b2")
@@ -81,8 +86,7 @@ def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> No
 
 @pytest.mark.parametrize("game", ["pong"], indirect=True)
 def test_a_held_key_counts_in_real_time_and_none_is_at_rest(page: Page, game: str) -> None:
-    page.goto(game)
-    page.locator("#sit .button").click()
+    sit_down(page, game)
     # The agent's answers are there before the person's, as from a worker that is quick.
     for step in range(200):
         answer(step, 1)
@@ -105,8 +109,7 @@ def test_a_held_key_counts_in_real_time_and_none_is_at_rest(page: Page, game: st
 def test_forms_are_enough_without_javascript(game: str, live_server: LiveServer, chromium: Browser) -> None:
     with chromium.new_context(base_url=live_server.url, java_script_enabled=False) as context:
         page = context.new_page()
-        page.goto(game)
-        page.locator("#sit .button").click()
+        sit_down(page, game)
         page.locator(".on-board button").nth(0).click()
         answer(1, 6)
         page.get_by_role("link", name="Look again").click()
