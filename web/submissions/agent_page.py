@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 
+from core.cache.answers import cached
 from core.consistent import one_moment
 from core.courses.teams import team_parts
 from core.courses.tutoring import SOURCES
@@ -44,21 +45,37 @@ def agent_page(
     viewer = viewer_of(request)
     if row.owner_id != viewer.pk and not agents_visible(Agent.objects.filter(pk=row.pk), viewer).exists():
         raise Http404("There is no such agent in this environment.")
+    seen = request.headers.get("X-Seen") if request.headers.get("HX-Target") in FRAGMENTS else None
+    if seen is not None and seen == _strangers_stamp(row, viewer):
+        return HttpResponse(status=204)
     with one_moment():
         state = None if _is_as_strangers_see_it(request, row, viewer) else _state(row, viewer)
-        seen = request.headers.get("X-Seen") if request.headers.get("HX-Target") in FRAGMENTS else None
         if state is not None and seen == state[-1].stamp:
             return HttpResponse(status=204)
         team = team_parts(row.owner, sender_of(request))
 
         def make() -> HttpResponse:
-            place, last, progress = state or _state(row, viewer)
-            context = agent_parts(row, viewer, request.GET, place, last) | team | {"progress": progress, "form": form}
-            if context["takes_versions"]:
-                context["quotas"] = upload_quotas(row.owner, row.environment, form)
-            return render_page(request, "web/submissions/agent.html", context | dict(more or {}), FRAGMENTS, status)
+            context = _context(request, row, state or _state(row, viewer), form) | team | dict(more or {})
+            return render_page(request, "web/submissions/agent.html", context, FRAGMENTS, status)
 
         return for_one_reader(request, lambda: [*_facts(row, viewer, state), str(team), unread_shown(request)], make)
+
+
+def _context(request: HttpRequest, row: Agent, state: State, form: FilesForm) -> dict[str, object]:
+    """Return what the page shows beside the team of its owner."""
+    place, last, progress = state
+    context = agent_parts(row, viewer_of(request), request.GET, place, last) | {"progress": progress, "form": form}
+    if context["takes_versions"]:
+        context["quotas"] = upload_quotas(row.owner, row.environment, form)
+    return context
+
+
+def _strangers_stamp(row: Agent, viewer: Viewer) -> str | None:
+    """Return the stamp that all strangers share, computed for one of many who watch; None for an account."""
+    if isinstance(viewer, User):
+        return None
+    shown = agent_shown(row.environment.slug, row.name) or now_shown()
+    return cached(f"stamp:{row.pk}", str, lambda: _state(row, viewer)[-1].stamp, version=shown.version)
 
 
 def _is_as_strangers_see_it(request: HttpRequest, row: Agent, viewer: Viewer) -> bool:

@@ -4,6 +4,7 @@ import re
 from datetime import UTC
 
 import pytest
+import time_machine
 from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
@@ -379,6 +380,20 @@ def test_the_answer_to_a_page_without_news_costs_a_part_of_it(
     seen = stamp(page(client, agent))
     with django_assert_max_num_queries(21):
         assert asked(client, agent, seen).status_code == 204
+
+
+def test_strangers_who_watch_an_agent_share_one_look(
+    agent: Agent, cast: Cast, visit: As, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    players = [factories.ready(agent), factories.ready(factories.agent(cast.bob, agent.environment))]
+    duel = factories.duel(factories.tournament(players), *players, number=2, state=JobState.RUNNING)
+    with time_machine.travel(timezone.now(), tick=False):
+        seen = stamp(page(visit(None), agent))
+        assert asked(visit(None), agent, seen).status_code == 204
+        with django_assert_max_num_queries(9):
+            assert asked(visit(None), agent, seen).status_code == 204
+        factories.moved(Duel.objects.filter(pk=duel.pk), JobState.FAILED)
+        assert asked(visit(None), agent, seen).status_code == 200
 
 
 @pytest.mark.parametrize("change", ["place", "duel", "fit", "test", "challenge", "bench", "owner"])
