@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import select
 import time
 from typing import Any
@@ -20,7 +21,12 @@ CONNECT_SECONDS = 1.5
 QUIET_SECONDS = 0.5
 """After this time without an answer, and each time again, a new connection shows whether the server is frozen."""
 
+PAUSE_SECONDS = 1.0
+"""For this long after a server has not taken a connection, no other one is tried."""
 NO_ANSWER = "PostgreSQL does not answer."
+
+_frozen_until = [-math.inf]
+"""The end of that pause, for all threads."""
 
 
 def statements_bound() -> None:
@@ -42,11 +48,15 @@ def _wait(connection: Any) -> None:
     """Wait until a connection of psycopg2 is ready. Raises OperationalError when its server is frozen."""
     is_connecting, begun = connection.status == psycopg2.extensions.STATUS_SETUP, time.monotonic()
     deadline = begun + (CONNECT_SECONDS if is_connecting else QUIET_SECONDS)
+    if is_connecting and begun < _frozen_until[0]:
+        raise psycopg2.OperationalError(NO_ANSWER)
     while (state := connection.poll()) != psycopg2.extensions.POLL_OK:
         # A process with many streams has descriptors that are too large for `select`.
         ready = select.poll()
         ready.register(connection.fileno(), select.POLLIN if state == psycopg2.extensions.POLL_READ else select.POLLOUT)
         if not ready.poll(1000 * max(0.0, deadline - time.monotonic())):
+            if is_connecting:
+                _frozen_until[0] = time.monotonic() + PAUSE_SECONDS
             if is_connecting or time.monotonic() - begun >= GONE_SECONDS or not _takes_connections():
                 raise psycopg2.OperationalError(NO_ANSWER)
             deadline = time.monotonic() + QUIET_SECONDS
