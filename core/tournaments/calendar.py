@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
@@ -57,9 +58,12 @@ def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime |
     steps = (
         ("Registration opens", tournament.registration_opens_at),
         ("Registration closes", tournament.registration_closes_at),
+        ("Versions freeze", tournament.freezes_at),
         ("Begins", tournament.starts_at),
     )
-    return next(((words, at) for words, at in steps if at is not None and at > now), ("", None))
+    ahead = [(at, words) for words, at in steps if at is not None and at > now]
+    at, words = min(ahead, key=itemgetter(0), default=(None, ""))
+    return words, at
 
 
 def tournament_running_list(of: Environment | Course | None, viewer: Viewer = STRANGER) -> list[TournamentEntry]:

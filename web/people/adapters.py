@@ -42,7 +42,7 @@ AGAIN = "Log out and log in again. You can do this within 15 minutes of logging 
 SENTENCES = {
     "account/messages/email_confirmed.txt": "Your e-mail address is confirmed.",
     "account/messages/email_confirmation_sent.txt": "The arena is sending a link to {email}.",
-    "account/messages/password_changed.txt": "Your password is changed. You are logged out everywhere else.",
+    "account/messages/password_changed.txt": "Your new password is set. All other logins have ended.",
     "account/messages/password_set.txt": "Your password is set.",
     "mfa/messages/totp_deactivated.txt": "Your app is removed.",
     "mfa/messages/webauthn_removed.txt": "The passkey is removed.",

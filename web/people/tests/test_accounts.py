@@ -259,5 +259,5 @@ def test_a_changed_password_keeps_its_owner_logged_in(cast: Cast, visit: As) -> 
     client = visit(cast.alice)
     form = {"old_password": PASSWORD, "new_password1": "quite-another-one", "new_password2": "quite-another-one"}
     response = client.post("/profile/password/", form, follow=True)
-    assert "Your password is changed." in response.content.decode()
+    assert "Your new password is set." in response.content.decode()
     assert response.context["user"] == cast.alice

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Audience, Environment, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.calendar import next_step
 
 pytestmark = pytest.mark.django_db
 
@@ -34,3 +38,23 @@ def test_it_lists_what_is_planned_and_played_and_the_winners_that_everyone_may_k
     page = client.get("/tournaments/")
     assertContains(page, "results are withheld")
     assertNotContains(page, "anna")
+
+
+def test_the_next_step_is_the_one_whose_time_comes_first(environment: Environment) -> None:
+    now = timezone.now()
+    cup = factories.planned(environment)
+    opens, closes, freezes, starts = (now + timedelta(hours=hours) for hours in (1, 3, 2, 4))
+    cup.registration_opens_at, cup.registration_closes_at, cup.freezes_at, cup.starts_at = (
+        opens,
+        closes,
+        freezes,
+        starts,
+    )
+    said = [next_step(cup, now=now + timedelta(hours=hours + 0.5)) for hours in range(5)]
+    assert said == [
+        ("Registration opens", opens),
+        ("Versions freeze", freezes),
+        ("Registration closes", closes),
+        ("Begins", starts),
+        ("", None),
+    ]
