@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.core.paginator import Paginator
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -122,7 +123,9 @@ def _rules(tournament: Tournament) -> dict[str, Any]:
 def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
     """The registrations of a planned tournament, or the number of participants."""
     if tournament.state != TournamentState.PLANNED:
-        return {"participant_count": tournament.participants.filter(is_baseline=False).count()}
+        counts = tournament.participants.values_list("is_baseline").annotate(Count("pk")).order_by()
+        competing, baselines = map(dict(counts).get, (False, True))
+        return {"participant_count": competing, "baseline_count": baselines}
     card = shown_registration(request, tournament)
     step, step_at = next_step(tournament, now=timezone.now())
     return {

@@ -92,7 +92,7 @@ def test_pages_files_and_programs_show_them_without_a_rank(
 
     address = reverse("web:edition", args=[environment.slug, cup.edition])
     text = client.get(address).content.decode()
-    assert "<dt>Participants</dt><dd>3</dd>" in text
+    assert "<dd>3 and 1 baseline</dd>" in text
     assert "a meeting with one counts in the row of the baseline alone" in text
     assert '<small class="muted">Baseline.</small>' in text
     rows = rows_of(client, address)
