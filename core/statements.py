@@ -18,15 +18,14 @@ GONE_SECONDS = MOST_SECONDS + 5
 """A server that has not answered for this long is frozen: it would have ended the statement itself."""
 CONNECT_SECONDS = 1.5
 """The time in which a server must take a connection."""
-QUIET_SECONDS = 0.5
-"""After this time without an answer, and each time again, a new connection shows whether the server is frozen."""
-
+QUIET_SECONDS = 0.25
+"""After this time without an answer to any thread, and each time again, a new connection shows whether it is frozen."""
 PAUSE_SECONDS = 1.0
 """For this long after a server has not taken a connection, no other one is tried."""
 NO_ANSWER = "PostgreSQL does not answer."
 
-_frozen_until = [-math.inf]
-"""The end of that pause, for all threads."""
+_answered_at, _frozen_until = [-math.inf], [-math.inf]
+"""The time of the last answer and the end of that pause, for all threads."""
 
 
 def statements_bound() -> None:
@@ -57,13 +56,16 @@ def _wait(connection: Any) -> None:
         if not ready.poll(1000 * max(0.0, deadline - time.monotonic())):
             if is_connecting:
                 _frozen_until[0] = time.monotonic() + PAUSE_SECONDS
-            if is_connecting or time.monotonic() - begun >= GONE_SECONDS or not _takes_connections():
+            if is_connecting or time.monotonic() - begun >= GONE_SECONDS or not _is_alive():
                 raise psycopg2.OperationalError(NO_ANSWER)
             deadline = time.monotonic() + QUIET_SECONDS
+    _answered_at[0] = time.monotonic()
 
 
-def _takes_connections() -> bool:
-    """Return whether the server answers someone who connects, if only to refuse."""
+def _is_alive() -> bool:
+    """Return whether the server has answered a moment ago, or answers a new connection, if only to refuse."""
+    if time.monotonic() - _answered_at[0] < QUIET_SECONDS:
+        return True
     try:
         psycopg2.connect(**connections[DEFAULT_DB_ALIAS].get_connection_params()).close()
     except psycopg2.OperationalError as error:
