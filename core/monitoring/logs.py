@@ -7,7 +7,7 @@ import logging
 import re
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -20,6 +20,8 @@ from core.version import arena_version
 
 FORMATS = ("json", "line")
 BATCH_SECONDS, MOST_WAITING = 0.1, 10_000
+PIECE_BYTES = 4096
+"""The most that Linux writes into a pipe without another process in between (PIPE_BUF)."""
 REQUESTS = "arena.requests"
 """The logger of requests, with one line for each."""
 NOT_SHOWN = ("request", "server_time", "taskName", "color_message")
@@ -102,10 +104,9 @@ class Console(logging.StreamHandler[TextIO]):
     def flush(self) -> None:
         assert self.lock is not None
         with self.lock:
-            lines = [self._lines.popleft() for _ in range(len(self._lines))]
-            if lines:
-                with suppress(OSError, ValueError):
-                    self.stream.write("".join(lines))
+            for piece in _pieces([self._lines.popleft() for _ in range(len(self._lines))]):
+                with suppress(Exception):
+                    self.stream.write(piece)
                     self.stream.flush()
 
     def flush_in_batches(self) -> None:
@@ -118,6 +119,19 @@ class Console(logging.StreamHandler[TextIO]):
             time.sleep(BATCH_SECONDS)
             more.clear()
             self.flush()
+
+
+def _pieces(lines: Sequence[str]) -> Iterator[str]:
+    """Join lines to pieces that a full pipe takes whole, as processes that share it would tear each other's lines."""
+    joined, size = "", 0
+    for line in lines:
+        length = len(line.encode(errors="backslashreplace"))
+        if joined and size + length > PIECE_BYTES:
+            yield joined
+            joined, size = "", 0
+        joined, size = joined + line, size + length
+    if joined:
+        yield joined
 
 
 def log_in_batches() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from io import StringIO
-from threading import Event
-from typing import Any
+from select import select
+from threading import Barrier, Event, Thread
+from typing import Any, TextIO
 
 import pytest
 from django.test import Client
@@ -308,11 +311,39 @@ def test_in_batches_an_answer_has_the_same_line(written: Lines_, monkeypatch: py
     assert line["time"][:10] == written()[0]["time"][:10]
 
 
+def test_processes_that_share_a_full_pipe_do_not_tear_each_others_lines() -> None:
+    source, sink = os.pipe()
+    streams = [os.fdopen(os.dup(sink), "w") for _ in range(2)]
+    at_once = Barrier(2)
+
+    def fill(stream: TextIO, sign: str) -> None:
+        with stream:
+            console = Console()
+            console.setStream(stream)
+            console._lines.extend([sign * 300 + "\n"] * 2_000)
+            at_once.wait()
+            console.flush()
+
+    threads = [Thread(target=fill, args=pair) for pair in zip(streams, "aä", strict=True)]
+    for thread in threads:
+        thread.start()
+    while select([], [sink], [], 0)[1]:
+        continue  # until the pipe is full
+    os.close(sink)
+    with os.fdopen(source) as read:
+        seen = Counter(read)
+    for thread in threads:
+        thread.join()
+    assert seen == {"a" * 300 + "\n": 2_000, "ä" * 300 + "\n": 2_000}
+
+
 def test_a_stream_that_is_closed_takes_no_lines_and_ends_no_request() -> None:
     console, stream = Console(), StringIO()
     console.setStream(stream)
     stream.close()
     console.write(logging.ERROR, "lost")
-    console.setStream(StringIO())
+    console.stream = None  # type: ignore[assignment]  # as sys.stderr is for a program that was started without one
+    console.write(logging.ERROR, "lost")
+    console.stream = StringIO()
     console.write(logging.ERROR, "seen")
-    assert console.stream.getvalue() == "seen\n"  # type: ignore[attr-defined]  # a StringIO
+    assert console.stream.getvalue() == "seen\n"
