@@ -197,6 +197,7 @@ def _match(request: HttpRequest) -> ResolverMatch | None:
         or "HTTP_AUTHORIZATION" in request.META
         or "HTTP_X_SEEN" in request.META
         or len(request.path_info) > LONGEST_PATH
+        or "\0" in request.path_info  # PostgreSQL rejects it in a query.
         or not QUERY.fullmatch(request.META.get("QUERY_STRING", ""))
     ):
         return None

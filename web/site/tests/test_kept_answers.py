@@ -284,6 +284,12 @@ def test_neither_a_refusal_nor_a_page_with_any_query_is_kept(played: Agent) -> N
     assert "ETag" in Client().get(f"{board}?page=1").headers
 
 
+@pytest.mark.parametrize("path", ["/users/%00/", "/environments/{}/agents/a%00b/"])
+def test_a_name_that_no_database_stores_is_not_found(played: Agent, path: str) -> None:
+    # The client of the test unquotes a path as a server does.
+    assert Client().get(path.format(played.environment.slug)).status_code == 404
+
+
 def test_long_paths_fill_no_memory(played: Agent) -> None:
     resolving._kept.cache_clear()
     for number in range(5):
