@@ -78,7 +78,7 @@ def _days(now: datetime) -> list[QueueDay]:
 def _hours(models: Iterable[type[Job]], hours: list[datetime]) -> tuple[Hour, ...]:
     created, still_open, ended = Counter[datetime](), 0, list[_Ended]()
     for model in models:
-        rows = model._default_manager.order_by()
+        rows = model._base_manager.order_by()
         still_open += rows.filter(state__in=OPEN).count()
         new = rows.filter(created_at__gte=hours[0]).annotate(hour=TruncHour("created_at")).values_list("hour")
         created.update(dict(new.annotate(Count("pk"))))
@@ -95,7 +95,7 @@ def _hours(models: Iterable[type[Job]], hours: list[datetime]) -> tuple[Hour, ..
 def _ended(model: type[Job], since: datetime) -> list[_Ended]:
     wait = ExpressionWrapper(F("started_at") - F("created_at"), output_field=DurationField())
     rows = (
-        model._default_manager.order_by()
+        model._base_manager.order_by()
         .filter(state__in=ENDED, ended_at__gte=since)
         .annotate(hour=TruncHour("ended_at"))
         .values_list("hour", "state", "fault")

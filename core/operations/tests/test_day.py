@@ -5,7 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+from django.utils import timezone
 
+from core.editions.tests.planned import begun
+from core.editions.tests.samples import players
 from core.models import Build, JobFault, JobState
 from core.operations.day import HOURS, queue_days
 from core.tests import factories
@@ -47,3 +50,9 @@ def test_every_hour_tells_what_ended_how_long_it_waited_and_what_was_open_at_its
     assert hours[-1].waited_seconds is None
     assert [hour.open for hour in hours[-5:]] == [2, 2, 4, 1, 1]
     assert {hour.open for hour in days["duel"].hours} == {0}
+
+
+def test_evaluations_of_tournaments_are_jobs_of_the_day() -> None:
+    begun(players(factories.task(), 2), "score", episodes=6)
+    [day] = [day for day in queue_days(now=timezone.now()) if day.name == "duel"]
+    assert day.hours[-1].open == 2
