@@ -33,7 +33,7 @@ from typing import Any
 from benchmarks.common import circumstances, middle, say, text_table, work_folder, write_json
 from benchmarks.load.front import front
 from benchmarks.load.usage import Usage, usage
-from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, each_once, mixed, of_strangers, only, watching
+from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, each_once, mixed, of_strangers, turns, watching
 
 ROOT = Path(__file__).resolve().parent.parent
 GUNICORN = ("--config=python:core.handover", "--workers=2", "--threads=8", "--timeout=120", "--worker-tmp-dir=/dev/shm")
@@ -269,7 +269,7 @@ def _measure(
     taken = []
     for number in range(1, options.rounds + 1):
         say(f"round {number} of {options.rounds}")
-        bare, bare_in_site = (let_in(only(path), short) for path in ("/bare/", "/bare-in-site/"))
+        bare, bare_in_site = turns(let_in, ("/bare/", "/bare-in-site/"), 1.5 * short)
         strangers = let_in(of_strangers(plan), options.seconds / 2)
         through = let_in(of_strangers(plan), options.seconds / 2, fronted) if fronted else Crowd([], 1.0, 0.0)
         first = usage(pids, database_url)

@@ -62,6 +62,7 @@ class Crowd:
         return sum(not answer.problem for answer in self.answers) / self.seconds
 
 
+TURNS = 6
 Choose = Callable[[random.Random, int], Iterator[Visit]]
 """Yields the visits of one connection, mostly without an end, given its random generator and its number."""
 
@@ -247,3 +248,16 @@ def upload_of(upload: Mapping[str, str], chance: random.Random, turn: int) -> Vi
         "Content-Type": f"multipart/form-data; boundary={BOUNDARY}",
     }
     return Visit("upload", upload["path"], headers, parts + file.getvalue() + f"\r\n--{BOUNDARY}--\r\n".encode())
+
+
+def turns(let_in: Callable[[Choose, float], Crowd], paths: Sequence[str], seconds: float) -> list[Crowd]:
+    """Return a measure of each path. They take turns, so that a busy moment of the machine affects all."""
+    rounds = [[let_in(only(path), seconds / TURNS) for path in paths] for _ in range(TURNS)]
+    return [
+        Crowd(
+            [answer for turn in taken for answer in turn.answers],
+            sum(turn.seconds for turn in taken),
+            sum(turn.cpu_seconds for turn in taken),
+        )
+        for taken in zip(*rounds, strict=True)
+    ]
