@@ -19,6 +19,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
 from django.urls import Resolver404, ResolverMatch
 from django.utils.cache import get_conditional_response, patch_vary_headers
+from django.utils.http import http_date
 
 from core.cache.answers import cached
 from core.resolving import LONGEST_PATH, resolved
@@ -173,7 +174,8 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
     tag = f'W/"{sha256(plain).hexdigest()[:32]}"'
     patch_vary_headers(response, (*ASKED_BY, "Accept-Encoding"))
     # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
-    headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", **response.headers, "ETag": tag}
+    headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", "Last-Modified": http_date(), **response.headers}
+    headers["ETag"] = tag
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
     return KeptAnswer(kept, response.content if is_gzip else gzip.compress(plain, 1, mtime=0), tag)
 

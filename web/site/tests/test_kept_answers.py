@@ -14,6 +14,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.http import http_date
 
 from core import resolving
 from core.jobs.states import OPEN
@@ -72,13 +73,14 @@ def _page(agent: Agent) -> str:
 
 def test_strangers_share_one_answer_with_one_tag_and_then_have_304(cast: Cast, at: Moment) -> None:
     still = factories.ready(factories.agent(cast.alice, factories.environment("connect-four-v1"))).agent
-    first = Client().get(_page(still))
+    first, begun = Client().get(_page(still)), http_date(timezone.now().timestamp())
     at.shift(30)
     with CaptureQueriesContext(connection) as queries:
         again = Client().get(_page(still))
     # The versions of the environment and the agent, and nothing of the page.
     assert len(queries) <= 15
     assert (again.content, again["ETag"]) == (first.content, first["ETag"])
+    assert again["Last-Modified"] == first["Last-Modified"] == begun
     assert again["Cache-Control"] == "no-cache"
     assert again.headers.keys() >= {"Content-Security-Policy", "Permissions-Policy", "Vary", "X-Frame-Options"}
     unchanged = Client().get(_page(still), headers={"If-None-Match": first["ETag"]})
