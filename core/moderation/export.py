@@ -184,7 +184,7 @@ def account_parts(user: User) -> Parts:
             ),
         ),
         "evaluations": (
-            Evaluation.every.filter(submission__agent__owner=user),
+            Evaluation.objects.filter(submission__agent__owner=user),
             (
                 "pk",
                 "environment__slug",

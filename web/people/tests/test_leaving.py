@@ -15,9 +15,8 @@ from django.apps import apps
 from django.test import Client
 from django.utils import timezone
 
-from core.editions.tests.scored import score_all, scored
 from core.errors import Refused
-from core.models import ApiToken, AuditEntry, Duel, Evaluation, Notice, Rating, Run, Submission, User
+from core.models import ApiToken, AuditEntry, Duel, Notice, Rating, Run, Submission, User
 from core.moderation.deletion import account_delete
 from core.moderation.export import account_data, account_parts
 from core.moderation.services import user_unban
@@ -169,14 +168,6 @@ NOT_IN_THE_FILE = {
 }
 BY_ORGANISERS = {"created_by", "made_by", "judging_asked_by"}
 """Fields that name who made a row: what organisers do is in the audit log."""
-
-
-def test_what_an_agent_scored_in_a_tournament_is_in_the_file() -> None:
-    cup, players = scored(factories.task())
-    score_all(cup, players, [1, 2, 3])
-    own = Evaluation.every.filter(submission__agent__owner=players[0].agent.owner)
-    told = account_data(players[0].agent.owner)["evaluations"]
-    assert {row["pk"] for row in told} == {row.pk for row in own} != set()
 
 
 def test_every_kind_of_row_that_has_an_account_is_in_the_file(cast: Cast) -> None:
