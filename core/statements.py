@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import select
+import threading
 import time
 from typing import Any
 
@@ -26,6 +27,8 @@ NO_ANSWER = "PostgreSQL does not answer."
 
 _answered_at, _frozen_until = [-math.inf], [-math.inf]
 """The time of the last answer and the end of that pause, for all threads."""
+_probe = threading.local()
+"""`on` while this thread looks by a new connection, whose own statements must not begin another look."""
 
 
 def statements_bound() -> None:
@@ -45,7 +48,8 @@ def _bound(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
 
 def _wait(connection: Any) -> None:
     """Wait until a connection of psycopg2 is ready. Raises OperationalError when its server is frozen."""
-    is_connecting, begun = connection.status == psycopg2.extensions.STATUS_SETUP, time.monotonic()
+    is_connecting = connection.status == psycopg2.extensions.STATUS_SETUP or getattr(_probe, "on", False)
+    begun = time.monotonic()
     deadline = begun + (CONNECT_SECONDS if is_connecting else QUIET_SECONDS)
     if is_connecting and begun < _frozen_until[0]:
         raise psycopg2.OperationalError(NO_ANSWER)
@@ -66,8 +70,11 @@ def _is_alive() -> bool:
     """Return whether the server has answered a moment ago, or answers a new connection, if only to refuse."""
     if time.monotonic() - _answered_at[0] < QUIET_SECONDS:
         return True
+    _probe.on = True
     try:
         psycopg2.connect(**connections[DEFAULT_DB_ALIAS].get_connection_params()).close()
     except psycopg2.OperationalError as error:
         return str(error) != NO_ANSWER
+    finally:
+        _probe.on = False
     return True

@@ -18,6 +18,7 @@ from django.core.signals import request_started  # noqa: E402  (once the setting
 from core.checks.schema import refuse_unfit_schema  # noqa: E402  (once the settings are loaded)
 from core.checks.startup import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
 from core.environments.bringing import SiteChore  # noqa: E402  (as above)
+from core.operations.keys import site_key_note  # noqa: E402  (as above)
 from core.resolving import Handler  # noqa: E402  (as above)
 from core.statements import statements_bound  # noqa: E402  (as above)
 
@@ -29,5 +30,6 @@ import_module(settings.ROOT_URLCONF)
 refuse_unsafe_start()
 refuse_unfit_schema()
 statements_bound()
+site_key_note()
 # Threads begin with requests, so that a server may fork before.
 request_started.connect(SiteChore(), weak=False)

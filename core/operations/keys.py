@@ -6,6 +6,8 @@ site refuses, without a sign of it.
 
 from __future__ import annotations
 
+import logging
+
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, Error, connections
@@ -15,6 +17,7 @@ from django.utils.crypto import salted_hmac
 from core.models import Duty
 from core.notices.alarms import alarm_raise, alarm_settle
 
+logger = logging.getLogger(__name__)
 NAME = "secret-key"
 """The name of the row: the fingerprint stands in the place of a worker."""
 
@@ -28,6 +31,18 @@ def key_note() -> None:
     """Store the fingerprint of SECRET_KEY as that of the site."""
     found = {"since": Now(), "done_at": Now(), "worker": fingerprint(settings.SECRET_KEY)}
     Duty.objects.update_or_create(name=NAME, defaults=found)
+
+
+def site_key_note() -> None:
+    """Store the fingerprint as the site starts, unless it is there or the database does not answer."""
+    try:
+        if not Duty.objects.filter(name=NAME, worker=fingerprint(settings.SECRET_KEY)).exists():
+            key_note()
+    except Error:
+        logger.warning("The fingerprint of SECRET_KEY was not stored.", exc_info=True)
+    finally:
+        # The process may fork, and its children must not share a connection.
+        connections[DEFAULT_DB_ALIAS].close()
 
 
 def key_watch(*, host: str) -> str:

@@ -7,13 +7,14 @@ from functools import partial
 
 import pytest
 from django.core import mail
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
 from core.jobs.hosts import host_name
 from core.models import Alarm, Duty
-from core.operations.keys import key_watch, refuse_other_key
+from core.operations.keys import key_watch, refuse_other_key, site_key_note
 from core.operations.reaper import reapers
 from core.operations.status import status, watchdog_runs
 
@@ -76,6 +77,19 @@ def test_workers_that_run_while_the_key_changes_raise_an_alarm(
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the-next-key", [old]
     watch()
     assert not Alarm.objects.filter(settled_at=None).exists()
+
+
+def test_a_site_that_starts_with_another_key_has_workers_with_the_old_one_refused(settings: Settings) -> None:
+    site_key_note()
+    refuse_other_key(host="host")
+    before = Duty.objects.get(name="secret-key")
+    site_key_note()
+    assert Duty.objects.get(name="secret-key").since == before.since
+    old, settings.SECRET_KEY = settings.SECRET_KEY, "the-next-key"
+    site_key_note()
+    settings.SECRET_KEY = old
+    with pytest.raises(ImproperlyConfigured, match="their SECRET_KEY is not that of the site"):
+        refuse_other_key(host="host")
 
 
 def test_the_note_of_the_key_is_no_sign_of_a_worker() -> None:
