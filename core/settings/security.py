@@ -16,9 +16,9 @@ SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 # Django's check wants `preload` in the header. A site should send it only to enter the lists of browsers, which takes
 # months to undo; the proxy in front can send it (docs/operator/configure.md).
-# SitePages and BeforeViews (web/site/middleware.py) do what the middlewares for X-Frame-Options and of django-axes do,
-# through whose layers each request would pass.
-SILENCED_SYSTEM_CHECKS = ["security.W021", "security.W002", "axes.W002"]
+# SitePages and BeforeViews (web/site/middleware.py) do what Django's middlewares for security and X-Frame-Options and
+# that of django-axes do, through whose layers each request would pass.
+SILENCED_SYSTEM_CHECKS = ["security.W021", "security.W001", "security.W002", "axes.W002"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True

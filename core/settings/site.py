@@ -68,11 +68,10 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "web.site.observing.Observed",
-    "django.middleware.security.SecurityMiddleware",
+    "web.site.middleware.SitePages",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "web.api.cors.OtherOrigins",
     "web.site.kept.KeptAnswers",
-    "web.site.middleware.SitePages",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

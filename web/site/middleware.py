@@ -12,6 +12,7 @@ from csp.utils import build_policy
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.middleware.security import SecurityMiddleware
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -62,8 +63,15 @@ HEADERS = {
 }
 
 
-class SitePages:
-    """Middleware for what Django has no setting for: headers, the API over HTTPS only, the 404 page with DEBUG too.
+class OverHttps(HttpRequest):
+    """A request for the headers that only answers over HTTPS have."""
+
+    def _get_scheme(self) -> str:
+        return "https"
+
+
+class SitePages(SecurityMiddleware):
+    """Django's middleware of HTTPS and headers, with what it has no setting for, such as the 404 page with DEBUG too.
 
     A private arena runs with DEBUG on, and its pages should show the same sentences.
     """
@@ -71,15 +79,24 @@ class SitePages:
     PLAIN = "The API is at https:// only. If this request had a token, it travelled in plain text: revoke it."
 
     def __init__(self, get_response: Next) -> None:
-        self.get_response = get_response
-        # Made once: no page has a policy with a nonce, and the middleware of django-csp makes it for each answer.
-        self.headers = {**HEADERS, POLICY: build_policy(), FRAMES: settings.X_FRAME_OPTIONS}
+        super().__init__(get_response)
+        self._next = get_response
+        # Made once, as making them takes longer than many an answer. No page has a policy with a nonce.
+        own = {**HEADERS, POLICY: build_policy(), FRAMES: settings.X_FRAME_OPTIONS}
+        self.headers = self._headers(HttpRequest()) | own
+        self.headers_over_https = self._headers(OverHttps()) | own
+
+    def _headers(self, request: HttpRequest) -> dict[str, str]:
+        bare = HttpResponse()
+        del bare.headers["Content-Type"]
+        return dict(self.process_response(request, bare).headers)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_plain = settings.SECURE_SSL_REDIRECT and not request.is_secure() and request.path_info.startswith("/api/")
-        response = JsonResponse({"detail": self.PLAIN}, status=403) if is_plain else self.get_response(request)
+        is_secure = request.is_secure()
+        refused = self._refused(request) if self.redirect and not is_secure else None
+        response = refused or self._next(request)
         left_out = _left_out(response)
-        for name, value in self.headers.items():
+        for name, value in (self.headers_over_https if is_secure else self.headers).items():
             if name != left_out:
                 response.headers.setdefault(name, value)
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
@@ -88,6 +105,11 @@ class SitePages:
         if is_logged_out(request):
             response.headers["Clear-Site-Data"] = '"cache", "storage"'
         return response
+
+    def _refused(self, request: HttpRequest) -> HttpResponseBase | None:
+        if request.path_info.startswith("/api/"):
+            return JsonResponse({"detail": self.PLAIN}, status=403)
+        return self.process_request(request)
 
     def process_view(
         self, request: HttpRequest, view: object, args: object, names: dict[str, Any]

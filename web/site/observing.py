@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -59,11 +59,11 @@ class Observed:
         trace = nullcontext(Current()) if is_for_machines or is_static else span(method, kind="server")
         with bound(request_id=request_id, method=method, path=_shown(path)), trace as traced:
             response = _answer(request) if is_for_machines else self.get_response(request)
-            seconds = time.perf_counter() - started
-            _tell(request, response.status_code, seconds, is_quiet=is_for_machines or is_static)
+            seconds, status = time.perf_counter() - started, response.status_code
             handler = "static" if is_static else _handler(request)
-            _trace(traced, method, handler, response.status_code)
-        request_answered(handler=handler, method=method, status=response.status_code, seconds=seconds)
+            _trace(traced, method, handler, status)
+            count = partial(request_answered, handler=handler, method=method, status=status, seconds=seconds)
+            _tell(request, status, seconds, count, is_quiet=is_for_machines or is_static)
         response.headers[HEADER] = request_id
         # Otherwise Django logs the error again, without the id.
         response._has_been_logged = True  # type: ignore[attr-defined]  # of Django's own
@@ -86,14 +86,14 @@ def _trace(traced: Current, method: str, handler: str, status: int) -> None:
         traced.fail(str(status))
 
 
-def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) -> None:
+def _tell(request: HttpRequest, status: int, seconds: float, count: Callable[[], None], *, is_quiet: bool) -> None:
     failed = status >= 500
     # An unhealthy component logs a line of its own.
     level = logging.DEBUG if is_quiet and status != 500 else logging.ERROR if failed else logging.INFO
     fields: dict[str, object] = {"status_code": status, "duration_ms": round(seconds * 1000, 1)}
     if (user := loaded_user(request)) is not None:
         fields["user"] = user.pk
-    request_log(level, "request_failed" if failed else "request_completed", fields)
+    request_log(level, "request_failed" if failed else "request_completed", fields, count=count)
 
 
 @lru_cache(maxsize=1024)

@@ -294,16 +294,24 @@ def test_in_batches_lines_keep_their_order_and_grave_ones_do_not_wait() -> None:
     assert stream.getvalue() == f"{first}grave\nlater\nat the end\n"
 
 
-def test_in_batches_an_answer_has_the_same_line(written: Lines_, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_batches_an_answer_is_counted_and_has_the_same_line(
+    written: Lines_, monkeypatch: pytest.MonkeyPatch
+) -> None:
     console, stream = Console(), StringIO()
     console.setStream(stream)
     console.setFormatter(JsonLines())
+    counted: list[int] = []
+    fields = {"status_code": 200, "user": 7}
     with bound(request_id="abc", path=HOSTILE):
-        request_log(logging.INFO, "request_completed", {"status_code": 200, "user": 7})
+        request_log(logging.INFO, "request_completed", fields, count=lambda: counted.append(0))
         monkeypatch.setattr(logs, "_batches", console)
+        console._more = Event()
         for level in (logging.INFO, logging.DEBUG):
-            request_log(level, "request_completed", {"status_code": 200, "user": 7})
-        request_log(logging.ERROR, "request_failed", {"status_code": 500})
+            request_log(level, "request_completed", fields, count=lambda: counted.append(1))
+        assert counted == [0]
+        request_log(logging.ERROR, "request_failed", {"status_code": 500}, count=lambda: counted.append(2))
+    console.flush()
+    assert counted == [0, 2, 1, 1]
     # Errors go the way of all records: to mails and Sentry, too.
     assert [line["message"] for line in written()] == ["request_completed", "request_failed"]
     [line] = [json.loads(line) for line in stream.getvalue().splitlines()]
@@ -320,7 +328,7 @@ def test_processes_that_share_a_full_pipe_do_not_tear_each_others_lines() -> Non
         with stream:
             console = Console()
             console.setStream(stream)
-            console._lines.extend([sign * 300 + "\n"] * 2_000)
+            console._lines.extend([lambda: sign * 300] * 2_000)
             at_once.wait()
             console.flush()
 
@@ -341,9 +349,9 @@ def test_a_stream_that_is_closed_takes_no_lines_and_ends_no_request() -> None:
     console, stream = Console(), StringIO()
     console.setStream(stream)
     stream.close()
-    console.write(logging.ERROR, "lost")
+    console.write(logging.ERROR, lambda: "lost")
     console.stream = None  # type: ignore[assignment]  # as sys.stderr is for a program that was started without one
-    console.write(logging.ERROR, "lost")
+    console.write(logging.ERROR, lambda: "lost")
     console.stream = StringIO()
-    console.write(logging.ERROR, "seen")
+    console.write(logging.ERROR, lambda: "seen")
     assert console.stream.getvalue() == "seen\n"
