@@ -70,10 +70,9 @@ class Site(BaseHTTPRequestHandler):
         answer = str(Site.count).encode()
         self.send_response(404 if is_gone else 200)
         self.send_header("Content-Length", str(len(answer)))
-        self.send_header("Cache-Control", "no-cache")
         self.send_header("Vary", "Cookie, HX-Target")
-        if self.path != "/kept/not/":
-            self.send_header("X-Accel-Expires", "1" if self.path == "/kept/gone/" else "60")
+        seconds = {"/kept/not/": 0, "/kept/gone/": 1}.get(self.path, 60)
+        self.send_header("Cache-Control", f"public, max-age=0, s-maxage={seconds}" if seconds else "no-cache")
         self.end_headers()
         self.wfile.write(answer)
 

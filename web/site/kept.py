@@ -71,6 +71,10 @@ ASKED_BY = ("HX-Request", "HX-Target")
 LARGEST_BYTES = 500_000
 GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
 """A pattern of the Accept-Encoding of readers who take gzip, and the number that zlib has for that format."""
+CACHE_CONTROL = "public, max-age=0, s-maxage=1"
+"""For answers that all strangers get alike: browsers ask if theirs is still true, and nginx keeps it for a second."""
+VARY = (*ASKED_BY, "Accept-Encoding", "Authorization", "Cookie", "X-Seen")
+"""Headers that decide which answer a request gets."""
 OWN_SECONDS = 60.0
 """How long a page is kept for its one reader."""
 RATE_LIMITS = frozenset({"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
@@ -119,16 +123,14 @@ class KeptAnswers:
         request.resolver_match = match
         response = HttpResponse(headers=answer.headers)
         found = get_conditional_response(request, etag=answer.tag, response=response)
-        if found is None or found is response:
-            takes_gzip = GZIP.search(request.headers.get("Accept-Encoding", ""))
-            response.content = answer.body if takes_gzip else zlib.decompress(answer.body, GZIP_FORMAT)
-            response["Content-Length"] = str(len(response.content))
-            if takes_gzip:
-                response["Content-Encoding"] = "gzip"
-            return response
-        # For how long nginx may keep the page that it has.
-        found["X-Accel-Expires"] = response["X-Accel-Expires"]
-        return found
+        if found is not None and found is not response:
+            return found
+        takes_gzip = GZIP.search(request.headers.get("Accept-Encoding", ""))
+        response.content = answer.body if takes_gzip else zlib.decompress(answer.body, GZIP_FORMAT)
+        response["Content-Length"] = str(len(response.content))
+        if takes_gzip:
+            response["Content-Encoding"] = "gzip"
+        return response
 
 
 def for_one_reader(
@@ -172,9 +174,8 @@ def _kept(response: HttpResponseBase) -> KeptAnswer:
     plain = zlib.decompress(response.content, GZIP_FORMAT) if is_gzip else response.content
     # Weak, as it stands for the page both as it is and as gzip.
     tag = f'W/"{sha256(plain).hexdigest()[:32]}"'
-    patch_vary_headers(response, (*ASKED_BY, "Accept-Encoding"))
-    # A browser revalidates it each time, because the page may have changed; nginx, which many share, after a second.
-    headers = {"Cache-Control": "no-cache", "X-Accel-Expires": "1", "Last-Modified": http_date(), **response.headers}
+    patch_vary_headers(response, VARY)
+    headers = {"Cache-Control": CACHE_CONTROL, "Last-Modified": http_date(), **response.headers}
     headers["ETag"] = tag
     kept = {name: value for name, value in headers.items() if name.lower() not in OF_ONE_REQUEST}
     return KeptAnswer(kept, response.content if is_gzip else gzip.compress(plain, 1, mtime=0), tag)
@@ -185,8 +186,8 @@ def _instead(response: HttpResponseBase) -> HttpResponseBase:
     if response.status_code < 500 and response.status_code != 429 and not response.cookies:
         for name in RATE_LIMITS:
             response.headers.pop(name, None)
-        patch_vary_headers(response, (*ASKED_BY, "Accept-Encoding"))
-        response.headers.setdefault("X-Accel-Expires", "1")
+        patch_vary_headers(response, VARY)
+        response.headers.setdefault("Cache-Control", CACHE_CONTROL)
     return response
 
 
