@@ -25,6 +25,8 @@ CHANGING = frozenset({
     "recheck_rollout",
 })  # fmt: skip
 """Commands that change, export or delete data of the arena."""
+ON_ANY_SCHEMA = frozenset({"backup", "migrate", "restore"})
+"""Commands of these that also mend, move or keep a database that does not fit."""
 _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*", re.IGNORECASE)
 """Options whose values are secret."""
 
@@ -46,6 +48,11 @@ class Operated(ManagementUtility):
             sys.exit(f"{problem} {DATA_DIR_HINT}")
         data_dir_close(settings.DATA_DIR)
         if subcommand in CHANGING:
+            if subcommand not in ON_ANY_SCHEMA:
+                # Late: the settings are loaded only when a command runs.
+                from core.checks.schema import refuse_unfit_schema
+
+                refuse_unfit_schema()
             command.run_from_argv = _written_down(command.run_from_argv)  # type: ignore[method-assign, assignment]
         return command
 

@@ -72,7 +72,7 @@ LARGEST_BYTES = 500_000
 GZIP, GZIP_FORMAT = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))"), 31
 """A pattern of the Accept-Encoding of readers who take gzip, and the number that zlib has for that format."""
 CACHE_CONTROL = "public, max-age=0, s-maxage=1"
-"""For answers that all strangers get alike: browsers ask if theirs is still true, and nginx keeps it for a second."""
+"""For answers that all strangers get alike: nginx keeps one for a second, and browsers revalidate theirs each time."""
 VARY = (*ASKED_BY, "Accept-Encoding", "Authorization", "Cookie", "X-Seen")
 """Headers that decide which answer a request gets."""
 OWN_SECONDS = 60.0

@@ -93,6 +93,17 @@ def test_who_types_behind_sudo_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.django_db(transaction=True)
+def test_no_command_changes_data_of_a_database_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.checks.schema.schema_missing", lambda _: ["core_agent.description"])
+    for command in ("sync_environments", "retention", "recompute"):
+        with pytest.raises(SystemExit, match=r"The database lacks core_agent.description. Run `manage.py migrate`"):
+            Operated(["manage.py", command]).execute()
+    for command in ("backup", "migrate", "restore", "check"):
+        Operated(["manage.py", command]).fetch_command(command)
+    assert not AuditEntry.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_command_that_fails_is_written_down_with_its_status() -> None:
     with pytest.raises(SystemExit):
         Operated(["manage.py", "recheck", "duel", "999999"]).execute()

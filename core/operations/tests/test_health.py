@@ -32,6 +32,7 @@ def components(client: Client) -> tuple[int, dict[str, str]]:
     # Not the answer of a moment ago.
     cache.clear()
     answer = client.get("/health")
+    assert answer.headers.get("Retry-After") == ("30" if answer.status_code == 503 else None)
     found: dict[str, str] = answer.json()["components"]
     return answer.status_code, found
 

@@ -192,7 +192,9 @@ class HealthCheck(APIView):
         status = "healthy" if is_healthy else UNHEALTHY
         answer = {"status": status, "components": components, "timestamp": now}
         answer |= {"version": arena_version(), "active_matches": active}
-        return Response(answers.Health(answer).data, status=200 if is_healthy else 503)
+        if is_healthy:
+            return Response(answers.Health(answer).data)
+        return Response(answers.Health(answer).data, status=503, headers={"Retry-After": "30"})
 
 
 def _submission(text: str) -> Submission:
