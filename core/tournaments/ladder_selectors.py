@@ -40,7 +40,9 @@ def ladder_running(environment: Environment) -> Tournament | None:
 def ladder_duels(tournament: Tournament) -> LadderDuels:
     """The duels that the page of a ladder shows."""
     shown = _shown(tournament)
-    coming = shown.filter(state__in=OPEN).exclude(ON_HOLD).order_by("-state", "number")[: 2 * SHOWN]
+    # Chosen before their players are joined, as thousands may wait.
+    first = tournament.duels.filter(state__in=OPEN).exclude(ON_HOLD).order_by("-state", "number")[: 2 * SHOWN]
+    coming = shown.filter(pk__in=first.values("pk")).order_by("-state", "number")
     recent = shown.filter(state=JobState.SUCCEEDED).order_by("-ended_at")[:SHOWN]
     # The table has the sums, so that the cost does not grow with the history; every duel counts for two participants.
     sums = tournament.participants.aggregate(duels=Sum(F("wins") + F("draws") + F("losses")))
