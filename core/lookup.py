@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 from weakref import WeakSet
@@ -14,6 +15,12 @@ TYPES = {int: "bigint", str: "text"}
 UNFIT = frozenset({"0A000", "26000"})
 """SQLSTATEs of a plan whose columns a migration has changed since, and of one that the connection no longer has."""
 _numbers = count(1)
+
+
+def moment_read(value: datetime | str) -> datetime:
+    """Return a moment as a lookup has found it: SQLite has texts and moments without a time zone, in UTC."""
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class Lookup:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from core.jobs.states import OPEN
 from core.models import Agent, Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
 
+RANKING = ~Q(purpose=SeedPurpose.PRACTICE) & Q(assignment=None, tournament=None)
+"""The condition for lists that rank an environment or once did."""
+RANKING_LISTS = "ranking_lists"
+"""The attribute of an environment whose lists were read with it."""
+
 
 def ranking_list(environment: Environment) -> SeedList | None:
     """Return the hidden seeds that rank an environment now: those of the final phase once it has begun."""
-    return _ranking(environment).order_by("pk").last()
+    read: list[SeedList] | None = getattr(environment, RANKING_LISTS, None)
+    return _ranking(environment).order_by("pk").last() if read is None else read[-1] if read else None
+
+
+def ranking_lists_read() -> Prefetch[str, QuerySet[SeedList], str]:
+    """Return what reads the lists of all environments of a query at once, for `ranking_list`; seeds are read later."""
+    rows = SeedList.objects.filter(RANKING).order_by("pk").defer("seeds")
+    return Prefetch("seed_lists", rows, to_attr=RANKING_LISTS)
 
 
 def practice_list(environment: Environment) -> SeedList | None:
@@ -24,7 +36,7 @@ def revealed_lists(environment: Environment) -> list[SeedList]:
 
 
 def _ranking(environment: Environment) -> QuerySet[SeedList]:
-    return environment.seed_lists.exclude(purpose=SeedPurpose.PRACTICE).filter(assignment=None, tournament=None)
+    return environment.seed_lists.filter(RANKING)
 
 
 def evaluations_checkable() -> QuerySet[Evaluation]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import platform
 import shutil
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import django
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Value
 from django.utils import timezone
 from django_q.brokers import get_broker
 
@@ -18,6 +19,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.states import OPEN
 from core.jobs.waits import WaitCode, waits_of
 from core.jobs.worker_selectors import worker_rows
+from core.lookup import Lookup, moment_read
 from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
 from core.operations.keys import NAME as KEY
 from core.operations.queue_status import QueueStatus, queue_statuses
@@ -182,14 +184,26 @@ def _workers() -> list[WorkerStatus]:
 
 
 def running_list() -> list[RunningJob]:
-    """Return all running jobs by kind, those of a kind that have run longest first. One query for each kind."""
-    return [
-        RunningJob(model.KIND, *row)
-        for model in JOB_MODELS.values()
-        for row in model._base_manager.filter(state=JobState.RUNNING)
-        .order_by("started_at")
-        .values_list("pk", "worker", "attempt", "started_at")
+    """Return all running jobs by kind, those of a kind that have run longest first."""
+    kinds = list(JOB_MODELS)
+    jobs = [
+        RunningJob(kind, pk, worker, attempt, moment_read(started) if started else None)
+        for kind, pk, worker, attempt, started in RUNNING()
     ]
+    return sorted(jobs, key=lambda job: (kinds.index(job.kind), job.started_at or datetime.max.replace(tzinfo=UTC)))
+
+
+def _running() -> Any:
+    first, *others = (
+        model._base_manager.filter(state=JobState.RUNNING)
+        .order_by()
+        .values_list(Value(model.KIND), "pk", "worker", "attempt", "started_at")
+        for model in JOB_MODELS.values()
+    )
+    return first.union(*others, all=True)
+
+
+RUNNING = Lookup(_running)
 
 
 def _stuck() -> list[StuckJob]:

@@ -10,6 +10,7 @@ from django.shortcuts import render
 
 from arena_kit.environment.registry import left_out
 from core.evaluations.episodes import spec_or_none
+from core.evaluations.selectors import ranking_lists_read
 from core.models import Agent, Environment, Tournament
 from web.site.organisers import organisers
 from web.site.requests import page_number
@@ -23,6 +24,7 @@ def environments(request: HttpRequest) -> HttpResponse:
     # Each counted by itself: joined, they would be as many rows as their product.
     rows = Environment.objects.annotate(agent_count=_count(Agent), tournament_count=_count(Tournament))
     missing = Case(When(Q(is_active=True) & ~Q(unavailable_because=""), then=Value(0)), default=Value(1))
+    rows = rows.prefetch_related(ranking_lists_read())
     shown = Paginator(rows.order_by(missing, "name"), A_PAGE).get_page(page_number(request.GET))
     context = {
         "tab": "organise_environments",
