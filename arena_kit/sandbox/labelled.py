@@ -32,19 +32,22 @@ def label_variable(label: str) -> str:
     return "ARENA_LABEL_" + label.replace(".", "_")
 
 
-def labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int, str]]:
-    """Return (pid, value) for each of this user's processes whose environment has the label."""
-    variable = (label_variable(label) if prefix is None else prefix + label).encode() + b"="
+def labelled_processes(label: str, prefix: str | None = None, *, below: Path | None = None) -> list[tuple[int, str]]:
+    """Return (pid, value) for each of this user's processes whose environment has the label.
+
+    below: leaves out those whose home is not in this folder, which are of another arena.
+    """
+    variable = os.fsencode(label_variable(label) if prefix is None else prefix + label)
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            environment = (entry / "environ").read_bytes()
+            items = (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        for item in environment.split(b"\0"):
-            if item.startswith(variable):
-                found.append((int(entry.name), item[len(variable) :].decode()))
-                break
+        values = dict(item.partition(b"=")[::2] for item in items)
+        home = Path(os.fsdecode(values.get(b"HOME", b"")))
+        if variable in values and (below is None or home.is_relative_to(below)):
+            found.append((int(entry.name), values[variable].decode()))
     return found
 
 

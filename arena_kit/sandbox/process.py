@@ -108,12 +108,16 @@ class ProcessSandbox:
         return slot_once(self.start(launch))
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
-        processes = labelled_processes(label)
+        def players() -> list[tuple[int, str]]:
+            # Another arena of this user knows its own workers alone.
+            return labelled_processes(label, below=self._channel_dir)
+
+        processes = players()
         folders = labelled_folders(self._channel_dir, label)
         keep = live()
         dead = {pid for pid, value in processes if value not in keep}
         # The processes end before their folders are removed, because they could still write to them.
-        kill_all(lambda: [pid for pid, _ in labelled_processes(label) if pid in dead])
+        kill_all(lambda: [pid for pid, _ in players() if pid in dead])
         left = [folder for folder, value in folders if value not in keep]
         for folder in left:
             shutil.rmtree(folder, ignore_errors=True)

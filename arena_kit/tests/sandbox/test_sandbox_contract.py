@@ -13,6 +13,7 @@ from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.base import Launch, SandboxError
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost
+from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.arenas import COUNTER, FIRST_VALID, LABEL, LIMITS, SPEC, Arena, ask, greet, leave, until
 
 
@@ -169,6 +170,15 @@ def test_leftovers_are_reaped_by_their_label(arena: Arena, monkeypatch: pytest.M
     assert kept.ending() is Ending.RUNNING
     left.close()
     kept.close()
+
+
+@pytest.mark.parametrize("arena", ["process"], indirect=True)
+def test_players_of_another_arena_of_the_same_user_are_no_leftovers(arena: Arena, tmp_path: Path) -> None:
+    player = arena.launch(FIRST_VALID)
+    (tmp_path / "other").mkdir()
+    ProcessSandbox(tmp_path / "other").reap(LABEL, frozenset)
+    assert greet(player)[0].kind is Kind.ACTION
+    player.close()
 
 
 def test_what_a_dead_worker_has_left_is_reaped_when_its_players_have_ended_with_it(arena: Arena) -> None:
