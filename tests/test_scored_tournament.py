@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.utils import timezone
@@ -22,9 +25,15 @@ from core.tournaments.planning import tournament_plan
 from core.tournaments.services import tournament_go_on, tournament_pause
 from core.tournaments.voiding import evaluation_void
 from duel_runner.recheck.sample import results_recheck
+from tests.programs import database_url, running
 from tests.samples import deliver_messages, upload
 from tests.test_evaluations import EPISODES, FAILS_LATER, LEANING, Leaning
+from tests.waiting import wait_until
 
+SLOW = "import time\n" + LEANING.replace(
+    "valid_actions, prev_reward):\n", "valid_actions, prev_reward):\n        time.sleep(0.005)\n"
+)
+"""Takes more than ten seconds for an evaluation."""
 NO_PACKAGE = Unavailability("It needs a package.", hint="Run `pip install it`.")
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -34,7 +43,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 def cup(sandbox: str) -> Tournament:
     """A tournament of two agents, one of which fails in the middle, that has begun."""
     task = factories.task(episodes=EPISODES)
-    for name, source in (("anna", LEANING), ("bert", FAILS_LATER)):
+    return begun(task, anna=LEANING, bert=FAILS_LATER)
+
+
+def begun(task: Environment, **sources: str) -> Tournament:
+    for name, source in sources.items():
         upload(task, name, source)
     deliver_messages(drawing=False)
     now = timezone.now()
@@ -70,6 +83,28 @@ def test_it_is_played_to_its_end_and_everyone_can_play_its_seeds_again(cup: Tour
     cup.refresh_from_db()
     assert (cup.state, first.score) == (TournamentState.FINISHED, row.score)
     assert Environment.objects.get().seed_lists.count() == 3
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("sandbox", ["process"], indirect=True)
+def test_an_agent_whose_worker_is_killed_is_evaluated_again_and_counted_once(
+    sandbox: str, settings: Settings, tmp_path: Path
+) -> None:
+    cup = begun(factories.task(episodes=EPISODES), anna=LEANING, bert=SLOW)
+    variables = {
+        "DEBUG": "true", "DATABASE_URL": database_url(), "DATA_DIR": str(tmp_path), "DUEL_PARALLELISM": "1",
+        "CHANNEL_DIR": str(settings.CHANNEL_DIR), "SANDBOX": sandbox, "TMPDIR": str(tmp_path),
+        "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
+    }  # fmt: skip
+    rows = Evaluation.every.filter(tournament=cup, submission__agent__name="bert")
+    with running(variables, "manage.py", "run_workers", "duel", "tournament"):
+        wait_until(lambda: rows.filter(state=JobState.RUNNING).exists(), "it is played")
+        os.kill(int(rows.get().worker.rpartition(":")[2]), signal.SIGKILL)
+        wait_until(lambda: Tournament.objects.filter(pk=cup.pk, state=TournamentState.FINISHED).exists(), "it ends")
+    row = rows.get()
+    assert (row.state, row.attempt, row.error) == (JobState.SUCCEEDED, 2, "")
+    assert cup.participants.get(submission=row.submission).score == row.score
+    assert Evaluation.every.filter(tournament=cup).count() == 2
 
 
 @pytest.mark.parametrize("sandbox", ["process"], indirect=True)
