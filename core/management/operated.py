@@ -27,6 +27,8 @@ CHANGING = frozenset({
 """Commands that change, export or delete data of the arena."""
 ON_ANY_SCHEMA = frozenset({"backup", "migrate", "restore"})
 """Commands of these that also mend, move or keep a database that does not fit."""
+HELP = frozenset({"help", "-h", "--help"})
+"""Words by which a command is shown and not run."""
 _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*", re.IGNORECASE)
 """Options whose values are secret."""
 
@@ -48,7 +50,7 @@ class Operated(ManagementUtility):
             sys.exit(f"{problem} {DATA_DIR_HINT}")
         data_dir_close(settings.DATA_DIR)
         if subcommand in CHANGING:
-            if subcommand not in ON_ANY_SCHEMA:
+            if subcommand not in ON_ANY_SCHEMA and HELP.isdisjoint(self.argv):
                 # Late: the settings are loaded only when a command runs.
                 from core.checks.schema import refuse_unfit_schema
 

@@ -100,6 +100,8 @@ def test_no_command_changes_data_of_a_database_that_does_not_fit(monkeypatch: py
             Operated(["manage.py", command]).execute()
     for command in ("backup", "migrate", "restore", "check"):
         Operated(["manage.py", command]).fetch_command(command)
+    for words in (["help", "retention"], ["retention", "--help"], ["retention", "-h"]):
+        Operated(["manage.py", *words]).fetch_command("retention")
     assert not AuditEntry.objects.exists()
 
 
