@@ -25,7 +25,9 @@ def badge(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     left, right = (round(2 * PAD + CHARACTER * len(text)) for text in (agent.name, said))
     context = {"agent": agent, "said": said, "left": left, "right": right, "width": left + right}
     context |= {"middle": left / 2, "middle_right": left + right / 2}
-    return render(request, "web/ratings/badge.svg", context, content_type="image/svg+xml")
+    response = render(request, "web/ratings/badge.svg", context, content_type="image/svg+xml")
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response
 
 
 def _said(agent: Agent) -> str:

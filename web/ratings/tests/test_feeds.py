@@ -78,6 +78,11 @@ def test_a_badge_and_a_feed_stay_at_the_address_of_a_former_name(client: Client,
     assert "zoe is new in Tic-tac-toe" in titles(client, ANNA)
 
 
+def test_browsers_may_show_a_badge_in_pages_elsewhere(client: Client, cup: Tournament) -> None:
+    badge = client.get(ANNA.replace("feed.atom", "badge.svg"))
+    assert badge["Cross-Origin-Resource-Policy"] == "cross-origin"
+
+
 def test_the_badge_of_a_hidden_agent_says_so(client: Client, cup: Tournament) -> None:
     agent_rest(agent=Agent.objects.get(name="anna"), is_resting=True)
     assert "hidden" in client.get(ANNA.replace("feed.atom", "badge.svg")).content.decode()
