@@ -11,10 +11,16 @@ let polling = 0;
 let progress = "";
 let asking = 0;
 
-function ask(seconds = 0.01) {
+// Of strangers who ask at the same time all but one get the last answer, and this may be the last news: each asks again.
+function ask(seconds = 0.01, again = true) {
   if (seconds > 1 && asking) return;
   clearTimeout(asking);
-  asking = setTimeout(() => { asking = 0; if (part()) htmx.trigger(part(), "news"); }, seconds * 1000);
+  asking = setTimeout(() => {
+    asking = 0;
+    if (!part()) return;
+    htmx.trigger(part(), "news");
+    if (again) ask(PROGRESS_SECONDS * (0.5 + Math.random()), false);
+  }, seconds * 1000);
 }
 
 function poll() {

@@ -133,6 +133,19 @@ def test_a_page_whose_stream_is_away_asks_by_itself(tab: Page, running: Duel, se
         expect(page.locator(f"a[href='/duels/{running.pk}/matches/1/']")).to_be_visible(timeout=30_000)
 
 
+def test_a_page_that_got_an_old_answer_at_the_end_asks_again(page: Page, running: Duel, settings: Settings) -> None:
+    settings.EVENTS_URL = "/events"
+    page.route(
+        "**/events/**", lambda route: route.fulfill(body="event: end\ndata: {}\n\n", content_type="text/event-stream")
+    )
+    # As those get who ask at the same time as others: the last answer, while the next one is made.
+    with page.expect_response(lambda answer: "hx-request" in answer.request.headers):
+        page.goto(f"/duels/{running.pk}/")
+    factories.moved(Duel.objects.filter(pk=running.pk), JobState.CANCELLED)
+    expect(page.locator("#live-board")).to_have_count(0, timeout=30_000)
+    page.unroute("**/events/**")
+
+
 def test_a_stream_puts_its_part_in_place_and_keeps_what_is_open(page: Page, running: Duel, settings: Settings) -> None:
     settings.EVENTS_URL = "/events"
     parts = iter(["first", "second"])
