@@ -40,7 +40,7 @@ class QueueStatus:
     messages: int
 
 
-class Sums(NamedTuple):
+class JobSums(NamedTuple):
     """Sums over the jobs of a kind, with the fields of QueueStatus."""
 
     kind: str
@@ -54,12 +54,12 @@ class Sums(NamedTuple):
 def queue_statuses() -> list[QueueStatus]:
     """Return every queue with its waiting and running jobs. Two queries, and one for each queue."""
     alive = Counter(workers_alive().values_list("queue", flat=True))
-    sums = [Sums(*row) for row in SUMS()]
+    sums = [JobSums(*row) for row in SUMS()]
     names = [*settings.QUEUES, *(name for name in settings.EXTRA_QUEUES if alive[name])]
     return [_queue(name, alive[name], sums) for name in names]
 
 
-def _queue(name: str, workers: int, sums: list[Sums]) -> QueueStatus:
+def _queue(name: str, workers: int, sums: list[JobSums]) -> QueueStatus:
     kinds = {kind.KIND for kind in kinds_of(name)}
     rows = [row for row in sums if row.kind in kinds]
     return QueueStatus(
