@@ -46,6 +46,11 @@ SCORED = {
     "/api/v1/tournaments/{tournament}/standing/",
 }
 """Addresses at which members read scores of a tournament."""
+# Not within a longer number, or an id that is made by chance.
+SCORE = r"(?<![\w.-])98,?76[456](?![\w-])"
+OF_TOURNAMENTS = {"tournament", "cup", "edition", "cup_edition"}
+LISTS = ("/", "/search/?q=a", "/sitemap.xml", "/users/alice/", "/live/")
+PAGE = "/environments/{slug}/"
 
 
 @dataclass(frozen=True)
@@ -123,85 +128,69 @@ def open_lines() -> Iterator[tuple[str, str, list[int]]]:
     return (line for line in lines() if "{join}" not in line[1])
 
 
-def walked(hidden: Hidden, who: str) -> Iterator[tuple[str, int, str]]:
-    for method, address, _ in open_lines():
-        yield f"{method} {address}", *answer(hidden.sessions[who], method, address.format(**hidden.house))
+def houses(hidden: Hidden) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return what addresses name: all of the course, and its tournaments in an environment and a task for everyone."""
+    duel, finals = hidden.aside, hidden.finals
+    cup = duel.tournament
+    assert cup is not None
+    named = [
+        hidden.house
+        | {"slug": one.environment.slug, "agent": agent, "edition": one.edition, "cup_edition": one.edition}
+        | {"tournament": one.pk, "cup": one.pk}
+        for one, agent in ((cup, "erna"), (finals, "gerda"))
+    ]
+    return hidden.house, named[0] | {"duel": duel.pk}, named[1]
+
+
+def gets(hidden: Hidden, who: str, house: dict[str, Any], only: str = "") -> dict[str, str]:
+    """Return the texts of the pages of a house, by line. only: those that name one of these, as a pattern."""
+    return {
+        f"GET {address}": answer(hidden.sessions[who], method, address.format(**house))[1]
+        for method, address, _ in open_lines()
+        if method == "GET" and re.search(only, address)
+    }
 
 
 @pytest.mark.parametrize("who", OUTSIDE)
 def test_nothing_of_a_closed_course_is_shown_at_any_address(hidden: Hidden, who: str) -> None:
-    leaks = [f"{line} ({status})" for line, status, text in walked(hidden, who) if MARK in text.casefold()]
+    """An address that is the same in several houses is visited once."""
+    own, aside, finals = houses(hidden)
+    session, duel, cup = hidden.sessions[who], aside["duel"], aside["cup"]
+    sha256 = SeedList.objects.get(tournament=hidden.finals).sha256
+    told = re.compile(rf'{MARK}|{SCORE}|{sha256}|/duels/{duel}/|"tournament": ?{cup},')
+    answers: dict[tuple[str, str], tuple[int, str]] = {}
+    leaks = []
+    for house in (own, aside, finals):
+        for method, address, _ in open_lines():
+            place = method, address.format(**house)
+            if place not in answers:
+                status, text = answers[place] = answer(session, *place)
+                leaks += [f"{method} {address} ({status}): {word}" for word in told.findall(text.casefold())]
+            names = set(re.findall(r"{(\w+)}", address))
+            of_course = OF_TOURNAMENTS | ({"duel"} if house is aside else set())
+            if house is not own and names & of_course:
+                hides = (403, 302) if address.startswith("/organise/") else (302, 404, 405)
+                assert answers[place][0] in hides, place
     assert leaks == []
+    for name in ("duels", "jobs/duel", "tournaments"):
+        rows = json.loads(answer(session, "GET", f"/api/v1/{name}/")[1].partition("{'")[0])["results"]
+        assert not {row["id"] for row in rows} & {cup if name == "tournaments" else duel}, name
+    cited = answer(session, "GET", f"/environments/{aside['slug']}/cite/results.csv?as_of=2099-12-31")
+    assert cited[0] == 200
+    assert str(hidden.aside.player_1.public_id) not in cited[1]
+    for house in (aside, finals):
+        assert answers["GET", f"/environments/{house['slug']}/agents/{house['agent']}/"][0] == 200
 
 
 def test_members_see_what_others_do_not(hidden: Hidden) -> None:
     """The walk would find something."""
-    found = {line for line, _, text in walked(hidden, "STUDENT") if MARK in text.casefold()}
+    own, _, finals = houses(hidden)
+    found = {line for line, text in gets(hidden, "STUDENT", own).items() if MARK in text.casefold()}
     assert {"GET /search/?q=a", "GET /environments/{slug}/", "GET /duels/{duel}/", "GET /users/alice/"} <= found
     assert len(found) > 80
-
-
-@pytest.mark.parametrize("who", OUTSIDE)
-def test_a_tournament_of_a_closed_course_is_hidden_on_pages_of_a_public_environment(hidden: Hidden, who: str) -> None:
-    duel, cup = hidden.aside, hidden.aside.tournament
-    assert cup is not None
-    house = hidden.house | {
-        "slug": cup.environment.slug,
-        "agent": "erna",
-        "duel": duel.pk,
-        "edition": cup.edition,
-        "cup_edition": cup.edition,
-        "tournament": cup.pk,
-        "cup": cup.pk,
-    }
-    named = (MARK, f"/duels/{duel.pk}/", f'"tournament":{cup.pk},', f'"tournament": {cup.pk},')
-    leaks = []
-    for method, address, _ in open_lines():
-        status, text = answer(hidden.sessions[who], method, address.format(**house))
-        leaks += [f"{method} {address} ({status}): {name}" for name in named if name in text.casefold()]
-        if any(word in address for word in ("{duel}", "{tournament}", "{cup}", "{edition}", "{cup_edition}")):
-            assert status in ((403, 302) if address.startswith("/organise/") else (302, 404, 405)), address
-    assert leaks == []
-    for name in ("duels", "jobs/duel", "tournaments"):
-        rows = json.loads(answer(hidden.sessions[who], "GET", f"/api/v1/{name}/")[1].partition("{'")[0])["results"]
-        assert not {row["id"] for row in rows} & {cup.pk if name == "tournaments" else duel.pk}, name
-    cited = answer(hidden.sessions[who], "GET", f"/environments/{house['slug']}/cite/results.csv?as_of=2099-12-31")
-    assert cited[0] == 200
-    assert str(duel.player_1.public_id) not in cited[1]
-    assert answer(hidden.sessions[who], "GET", f"/environments/{house['slug']}/agents/erna/")[0] == 200
-
-
-@pytest.mark.parametrize("who", OUTSIDE)
-def test_scores_of_a_closed_course_are_hidden_on_pages_of_a_public_task(hidden: Hidden, who: str) -> None:
-    finals = hidden.finals
-    assert finals.state == "FINISHED"
-    house = hidden.house | {
-        "slug": finals.environment.slug,
-        "agent": "gerda",
-        "edition": finals.edition,
-        "cup_edition": finals.edition,
-        "tournament": finals.pk,
-        "cup": finals.pk,
-    }
-    sha256 = SeedList.objects.get(tournament=finals).sha256
-    # Not within a longer number, or an id that is made by chance.
-    told = re.compile(rf"{MARK}|(?<![\w.-])98,?76[456](?![\w-])|{sha256}")
-    for session, is_inside in ((hidden.sessions[who], False), (hidden.sessions["STUDENT"], True)):
-        found = [
-            (address, status, told.findall(text.casefold()))
-            for method, address, _ in open_lines()
-            if method == "GET"
-            for status, text in [answer(session, method, address.format(**house))]
-        ]
-        assert {address for address, _, is_told in found if is_told} >= (SCORED if is_inside else set())
-        assert is_inside or not [line for line in found if line[2]]
-        of_it = [line for line in found if re.search(r"{(tournament|cup|edition|cup_edition)}", line[0])]
-        assert is_inside or {status for address, status, _ in of_it if not address.startswith("/organise/")} <= {
-            302,
-            404,
-            405,
-        }
-    assert answer(hidden.sessions[who], "GET", f"/environments/{house['slug']}/agents/gerda/")[0] == 200
+    assert hidden.finals.state == "FINISHED"
+    pages = gets(hidden, "STUDENT", finals, rf"{{({'|'.join(OF_TOURNAMENTS)})}}")
+    assert {line.removeprefix("GET ") for line, text in pages.items() if re.search(SCORE, text)} >= SCORED
 
 
 def test_every_row_with_an_environment_has_a_path_to_its_course(hidden: Hidden) -> None:
@@ -216,9 +205,9 @@ def test_every_row_with_an_environment_has_a_path_to_its_course(hidden: Hidden) 
 def test_what_people_with_the_link_see_is_in_no_list(hidden: Hidden) -> None:
     try:
         Course.objects.filter(pk=hidden.course.pk).update(seen_by=SeenBy.LINK)
-        shown = {line for line, _, text in walked(hidden, "stranger") if MARK in text.casefold()}
-        assert "GET /environments/{slug}/" in shown
-        assert not {"GET /", "GET /search/?q=a", "GET /sitemap.xml", "GET /users/alice/", "GET /live/"} & shown
+        pages = gets(hidden, "stranger", hidden.house, rf"^({'|'.join(map(re.escape, (*LISTS, PAGE)))})$")
+        assert {line for line, text in pages.items() if MARK in text.casefold()} == {f"GET {PAGE}"}
+        assert len(pages) == len(LISTS) + 1
         rows = Environment.objects.filter(course=hidden.course)
         assert seen(rows, AnonymousUser()).count() == rows.count()
         assert not listed(rows, AnonymousUser()).exists()
