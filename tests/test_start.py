@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import ROOT, answers, free_port, running
+from tests.programs import ROOT, answers, database_url, free_port, running
 
 DEADLINE_SECONDS = 120
 
@@ -151,11 +151,11 @@ def test_no_program_starts_with_the_key_that_everybody_knows_or_weak_secrets_and
 
 
 @pytest.mark.slow
-def test_every_answer_of_a_real_site_tells_browsers_what_they_may_not_do(tmp_path: Path) -> None:
+@pytest.mark.django_db(transaction=True)
+def test_every_answer_of_a_real_site_tells_browsers_what_they_may_not_do() -> None:
     port = free_port()
-    variables = production(DATABASE_URL=f"sqlite:///{tmp_path}/arena.sqlite3", REDIS_URL="", ALLOWED_HOSTS="127.0.0.1")
+    variables = production(DATABASE_URL=database_url(), REDIS_URL="", ALLOWED_HOSTS="127.0.0.1")
 
-    assert run(variables, "manage.py", "migrate").returncode == 0
     with running(variables, "-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}"):
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not answers(port):
