@@ -36,23 +36,41 @@ from core.tournaments.newcomers import newcomers, unplayed
 from core.tournaments.selectors import tournament_progress
 from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_void
+from tests.worlds import Fresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
-@pytest.fixture
-def environment() -> Environment:
-    environment = factories.environment()
+def choosing(slug: str) -> Environment:
+    """An environment in which more than eight agents do not all meet."""
+    environment = factories.environment(slug)
     environment.all_pairs_up_to = 8
     environment.save()
     return environment
 
 
-def settled(environment: Environment) -> list[Submission]:
-    """Eight agents that have all met; the earlier an agent was uploaded, the stronger it is."""
+@pytest.fixture(scope="module")
+def shared_settled(module_db: object) -> list[Submission]:
+    environment = choosing("tic-tac-toe")
     rows = players(environment, 8)
     played_out(environment)
     return rows
+
+
+@pytest.fixture
+def settled(shared_settled: list[Submission], fresh: Fresh) -> list[Submission]:
+    """Eight agents that have all met; the earlier an agent was uploaded, the stronger it is."""
+    return fresh(shared_settled)
+
+
+@pytest.fixture
+def environment(settled: list[Submission]) -> Environment:
+    return settled[0].agent.environment
+
+
+@pytest.fixture
+def empty() -> Environment:
+    return choosing("connect-four")
 
 
 def played_out(environment: Environment) -> Tournament:
@@ -73,13 +91,11 @@ def joined(environment: Environment, count: int = 1, name: str = "newcomer") -> 
 
 
 def test_up_to_its_size_an_edition_plays_all_pairs(environment: Environment) -> None:
-    settled(environment)
     assert edition(environment).format == "round-robin"
     assert edition(environment).duels.count() == 28
 
 
 def test_above_it_a_new_version_plays_its_duels_and_a_few_others_meet(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     tournament = played_out(environment)
     size = asdict(edition_sizes(9))
@@ -93,7 +109,6 @@ def test_above_it_a_new_version_plays_its_duels_and_a_few_others_meet(environmen
 
 
 def test_participants_are_those_who_play_and_ratings_rank_them(environment: Environment) -> None:
-    settled(environment)
     joined(environment)
     tournament = played_out(environment)
     assert participants_of(tournament) == {
@@ -104,8 +119,7 @@ def test_participants_are_those_who_play_and_ratings_rank_them(environment: Envi
     assert all(row.rating is not None for row in tournament.participants.all())
 
 
-def test_opponents_follow_the_results_of_the_new_version(environment: Environment) -> None:
-    rows = settled(environment)
+def test_opponents_follow_the_results_of_the_new_version(environment: Environment, settled: list[Submission]) -> None:
     (new,) = joined(environment)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -118,13 +132,12 @@ def test_opponents_follow_the_results_of_the_new_version(environment: Environmen
         met += [duel.player_2_id if duel.player_1_id == new.pk else duel.player_1_id for duel in own]
         advance(environment, now=LATER)
     # It loses every duel, so those it meets are the weak half more often than the strong one.
-    weak = {row.pk for row in rows[4:]}
+    weak = {row.pk for row in settled[4:]}
     assert sum(key in weak for key in met[4:]) >= len(met[4:]) / 2
     assert Counter(met).most_common(1)[0][1] <= 3
 
 
 def test_none_begins_until_another_version_is_ready(environment: Environment) -> None:
-    settled(environment)
     joined(environment)
     last = played_out(environment)
     advance(environment, now=LATER)
@@ -135,7 +148,6 @@ def test_none_begins_until_another_version_is_ready(environment: Environment) ->
 
 
 def test_an_organiser_can_ask_for_one_without_a_new_version(environment: Environment) -> None:
-    settled(environment)
     joined(environment)
     played_out(environment)
     tournament = start_now(environment)
@@ -146,7 +158,6 @@ def test_an_organiser_can_ask_for_one_without_a_new_version(environment: Environ
 
 
 def test_a_second_step_changes_nothing(environment: Environment) -> None:
-    settled(environment)
     joined(environment)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -157,7 +168,6 @@ def test_a_second_step_changes_nothing(environment: Environment) -> None:
 
 
 def test_an_agent_that_is_disabled_meets_no_one_any_more(environment: Environment) -> None:
-    settled(environment)
     first, second = joined(environment, 2)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -183,16 +193,13 @@ def test_a_start_reads_no_more_rows_of_versions_for_more_agents(environment: Env
             factories.ready(factories.agent(owner, environment))
         with CaptureQueriesContext(connection) as queries:
             advance(environment, now=LATER)
-        tournament = edition(environment)
-        while tournament.duels.filter(state__in=OPEN).exists():
-            play_all(tournament)
-            advance(environment, now=LATER)
         return len(queries)
 
-    settled(environment)
     started(1)
-    few, many = started(2), started(4)
-    assert many <= few + 20
+    played_out(environment)
+    few = started(2)
+    played_out(environment)
+    assert started(4) <= few + 20
 
 
 def counted(tournament: Tournament, submission: Submission) -> int:
@@ -202,7 +209,6 @@ def counted(tournament: Tournament, submission: Submission) -> int:
 
 
 def test_an_edition_waits_while_its_environment_is_closed(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     advance(environment, now=LATER)
     Environment.objects.update(is_active=False)
@@ -221,7 +227,6 @@ def test_an_edition_waits_while_its_environment_is_closed(environment: Environme
 
 
 def test_an_edition_is_played_by_one_version_of_the_rules(environment: Environment) -> None:
-    settled(environment)
     joined(environment)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -234,7 +239,6 @@ def test_an_edition_is_played_by_one_version_of_the_rules(environment: Environme
 
 
 def test_an_upload_during_an_edition_waits_for_the_next(environment: Environment) -> None:
-    settled(environment)
     joined(environment)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -248,7 +252,6 @@ def test_an_upload_during_an_edition_waits_for_the_next(environment: Environment
 
 
 def test_a_newer_version_leaves_the_duels_of_the_others_as_they_were(environment: Environment) -> None:
-    settled(environment)
     first, second = joined(environment, 2)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -265,29 +268,28 @@ def test_a_newer_version_leaves_the_duels_of_the_others_as_they_were(environment
 
 
 @pytest.mark.parametrize("bound", [0, 1])
-def test_without_all_pairs_an_edition_needs_two_agents(environment: Environment, bound: int) -> None:
-    environment.all_pairs_up_to = bound
-    environment.save()
-    joined(environment)
-    advance(environment, now=LATER)
-    assert not environment.tournaments.exists()
-    joined(environment, name="second")
-    tournament = played_out(environment)
+def test_without_all_pairs_an_edition_needs_two_agents(empty: Environment, bound: int) -> None:
+    empty.all_pairs_up_to = bound
+    empty.save()
+    joined(empty)
+    advance(empty, now=LATER)
+    assert not empty.tournaments.exists()
+    joined(empty, name="second")
+    tournament = played_out(empty)
     assert (tournament.format, tournament.state) == (CHOSEN, TournamentState.FINISHED)
     assert tournament.duels.filter(state=JobState.SUCCEEDED).count() == 1
 
 
-def test_agents_of_one_owner_meet_where_no_other_plays(environment: Environment) -> None:
-    environment.active_per_owner = 0
-    environment.save()
+def test_agents_of_one_owner_meet_where_no_other_plays(empty: Environment) -> None:
+    empty.active_per_owner = 0
+    empty.save()
     owner = factories.user("alone")
-    rows = [factories.ready(factories.agent(owner, environment)) for _ in range(10)]
-    tournament = played_out(environment)
+    rows = [factories.ready(factories.agent(owner, empty)) for _ in range(10)]
+    tournament = played_out(empty)
     assert all(counted(tournament, row) >= tournament.settings["new_duels"] for row in rows[:-1])
 
 
 def test_a_duel_without_a_result_is_made_good(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -301,7 +303,6 @@ def test_a_duel_without_a_result_is_made_good(environment: Environment) -> None:
 
 
 def test_where_no_duel_can_be_played_an_edition_ends(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -315,7 +316,6 @@ def test_where_no_duel_can_be_played_an_edition_ends(environment: Environment) -
 
 
 def test_after_a_cancelled_edition_the_next_upload_starts_one_for_both(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     advance(environment, now=LATER)
     cancelled = edition(environment)
@@ -328,7 +328,6 @@ def test_after_a_cancelled_edition_the_next_upload_starts_one_for_both(environme
 
 
 def test_an_agent_that_may_play_again_gets_its_duels(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     advance(environment, now=LATER)
     agent_disable(agent=new.agent, reason="It copies another one.")
@@ -343,7 +342,6 @@ def test_an_agent_that_may_play_again_gets_its_duels(environment: Environment) -
 
 
 def test_a_ladder_begins_after_the_edition_that_runs(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     advance(environment, now=LATER)
     tournament = edition(environment)
@@ -357,7 +355,6 @@ def test_a_ladder_begins_after_the_edition_that_runs(environment: Environment) -
 
 
 def test_pairs_that_others_connect_are_not_said_to_lack_a_chain(environment: Environment) -> None:
-    settled(environment)
     joined(environment)
     advance(environment, now=LATER)
     PairTotal.objects.all().delete()
@@ -368,7 +365,6 @@ def test_pairs_that_others_connect_are_not_said_to_lack_a_chain(environment: Env
 
 
 def test_only_newcomers_are_told_their_ranks(environment: Environment) -> None:
-    settled(environment)
     (new,) = joined(environment)
     before = Notice.objects.count()
     played_out(environment)
@@ -377,11 +373,12 @@ def test_only_newcomers_are_told_their_ranks(environment: Environment) -> None:
     assert "9th of 9" in told[0].text
 
 
-def test_the_best_of_those_who_play_is_not_announced_as_the_leader(environment: Environment) -> None:
-    first, *_ = settled(environment)
+def test_the_best_of_those_who_play_is_not_announced_as_the_leader(
+    environment: Environment, settled: list[Submission]
+) -> None:
     factories.webhook(kinds=[EventKind.LEADER_CHANGED.value])
     joined(environment)
     tournament = played_out(environment)
-    tournament.participants.filter(submission=first).delete()
+    tournament.participants.filter(submission=settled[0]).delete()
     tournament_rated(tournament)
     assert not Delivery.objects.exclude(kind="TEST").exists()
