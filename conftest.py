@@ -46,6 +46,8 @@ hypothesis.settings.register_profile("push", hypothesis.settings.get_profile("ar
 def pytest_configure(config: pytest.Config) -> None:
     """Remove what killed runs have left; try each property with a hundred examples at night, with thirty on a push."""
     if not hasattr(config, "workerinput"):
+        # The process that hands out the tests migrates the database, and looks for garbage for a third of that time.
+        gc.set_threshold(50_000, 20, 20)
         remove_leftovers(Path(tempfile.gettempdir()), now=time.time())
     hypothesis.settings.load_profile("arena" if config.getoption("--nightly") else "push")
     if not config.getoption("--nightly"):
