@@ -95,10 +95,11 @@ class SitePages(SecurityMiddleware):
         is_secure = request.is_secure()
         refused = self._refused(request) if self.redirect and not is_secure else None
         response = refused or self._next(request)
-        left_out = _left_out(response)
+        # Looked up at once: `setdefault` would raise and catch an exception for each.
+        there = {_left_out(response), *map(str.lower, response.headers)}
         for name, value in (self.headers_over_https if is_secure else self.headers).items():
-            if name != left_out:
-                response.headers.setdefault(name, value)
+            if name.lower() not in there:
+                response.headers[name] = value
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
         if loaded_user(request) is not None:
             response.headers.setdefault("Cache-Control", "private, no-store")
@@ -137,11 +138,11 @@ class SitePages(SecurityMiddleware):
 
 
 def _left_out(response: HttpResponseBase) -> str:
-    """Return the header that an answer lacks."""
+    """Return the header that an answer lacks, in lower case."""
     if getattr(response, "xframe_options_exempt", False):
-        return FRAMES
+        return FRAMES.lower()
     # Django's own page of an error has a script in it.
-    return POLICY if settings.DEBUG and response.status_code in (404, 500) else ""
+    return POLICY.lower() if settings.DEBUG and response.status_code in (404, 500) else ""
 
 
 class BeforeViews:
