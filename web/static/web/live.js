@@ -11,7 +11,8 @@ let polling = 0;
 let progress = "";
 let asking = 0;
 
-// Of strangers who ask at the same time all but one get the last answer, and this may be the last news: each asks again.
+// Of strangers who ask at the same time all but one get the last answer, and this may be the last news: each asks again,
+// but not where a new answer would take a form from under the hands of a person.
 function ask(seconds = 0.01, again = true) {
   if (seconds > 1 && asking) return;
   clearTimeout(asking);
@@ -19,7 +20,7 @@ function ask(seconds = 0.01, again = true) {
     asking = 0;
     if (!part()) return;
     htmx.trigger(part(), "news");
-    if (again) ask(PROGRESS_SECONDS * (0.5 + Math.random()), false);
+    if (again && !part().querySelector("form")) ask(PROGRESS_SECONDS * (0.5 + Math.random()), false);
   }, seconds * 1000);
 }
 
@@ -72,6 +73,11 @@ function listen() {
 // A page that is not looked at asks for nothing.
 document.addEventListener("visibilitychange", () => {
   // When it is looked at again, the stream is tried again.
-  if (document.hidden) { events?.close(); events = null; clearInterval(polling); polling = 0; } else { ask(); listen(); }
+  if (!document.hidden) { ask(); return listen(); }
+  events?.close();
+  clearInterval(polling);
+  clearTimeout(asking);
+  events = null;
+  polling = asking = 0;
 });
 listen();

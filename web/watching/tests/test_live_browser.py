@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 from django.core.cache import caches
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django.fixtures import Settings
 
 from core.duels.analyses import analysis_request
@@ -138,11 +138,24 @@ def test_a_page_that_got_an_old_answer_at_the_end_asks_again(page: Page, running
     page.route(
         "**/events/**", lambda route: route.fulfill(body="event: end\ndata: {}\n\n", content_type="text/event-stream")
     )
-    # As those get who ask at the same time as others: the last answer, while the next one is made.
-    with page.expect_response(lambda answer: "hx-request" in answer.request.headers):
-        page.goto(f"/duels/{running.pk}/")
-    factories.moved(Duel.objects.filter(pk=running.pk), JobState.CANCELLED)
+    asked: list[Route] = []
+
+    def answered(route: Route) -> None:
+        if "hx-request" not in route.request.headers:
+            route.continue_()
+            return
+        asked.append(route)
+        # As those get who ask at the same time as others: the last answer, while the next one is made.
+        answer = route.fetch()
+        if len(asked) == 1:
+            factories.moved(Duel.objects.filter(pk=running.pk), JobState.CANCELLED)
+        route.fulfill(response=answer)
+
+    page.route(f"**/duels/{running.pk}/", answered)
+    page.goto(f"/duels/{running.pk}/")
     expect(page.locator("#live-board")).to_have_count(0, timeout=30_000)
+    assert len(asked) > 1
+    page.unroute(f"**/duels/{running.pk}/")
     page.unroute("**/events/**")
 
 
