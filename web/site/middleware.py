@@ -17,6 +17,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.defaults import page_not_found
+from whitenoise.middleware import WhiteNoiseFileResponse
 
 from core.errors import Refused
 from core.models import User
@@ -83,8 +84,8 @@ class SitePages(SecurityMiddleware):
         self._next = get_response
         # Made once, as making them takes longer than many an answer. No page has a policy with a nonce.
         own = {**HEADERS, POLICY: build_policy(), FRAMES: settings.X_FRAME_OPTIONS}
-        self.headers = self._headers(HttpRequest()) | own
-        self.headers_over_https = self._headers(OverHttps()) | own
+        self.of_files = {request.is_secure(): self._headers(request) for request in (HttpRequest(), OverHttps())}
+        self.headers = {is_secure: headers | own for is_secure, headers in self.of_files.items()}
 
     def _headers(self, request: HttpRequest) -> dict[str, str]:
         bare = HttpResponse()
@@ -97,7 +98,9 @@ class SitePages(SecurityMiddleware):
         response = refused or self._next(request)
         # Looked up at once: `setdefault` would raise and catch an exception for each.
         there = {_left_out(response), *map(str.lower, response.headers)}
-        for name, value in (self.headers_over_https if is_secure else self.headers).items():
+        # Pictures in files have styles of their own, which the policy of pages would forbid.
+        headers = self.of_files if isinstance(response, WhiteNoiseFileResponse) else self.headers
+        for name, value in headers[is_secure].items():
             if name.lower() not in there:
                 response.headers[name] = value
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
