@@ -2,8 +2,9 @@
 
 prometheus-client names such a file after its process, and every process leaves one behind: recycled workers would fill
 a disk, and each scrape would read all files. Here a file belongs to a slot, which the kernel frees when its process
-dies; the next process continues in it. Nothing is lost, and there are never more files than processes lived at once. A
-process that starts while no other lives begins at zero, as any restarted program does.
+dies; the next process continues in it. Nothing that was counted is lost (the site counts its answers every tenth of a
+second), and there are never more files than processes lived at once. A process that starts while no other lives begins
+at zero, as any restarted program does.
 """
 
 from __future__ import annotations

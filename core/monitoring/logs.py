@@ -86,6 +86,7 @@ class Console(logging.StreamHandler[TextIO]):
         super().__init__()
         self._lines: deque[Callable[[], str]] = deque()
         self._more: Event | None = None
+        self._is_flushing = False
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -105,12 +106,17 @@ class Console(logging.StreamHandler[TextIO]):
     def flush(self) -> None:
         assert self.lock is not None
         with self.lock:
-            # A count that fails warns, which writes what waits.
-            waiting = [self._lines.popleft() for _ in range(len(self._lines))]
-            for piece in _pieces([line + self.terminator for make in waiting if (line := make())]):
-                with suppress(Exception):
-                    self.stream.write(piece)
-                    self.stream.flush()
+            if self._is_flushing:
+                # The warning of a count that has failed comes with the lines of the second round.
+                return
+            self._is_flushing = True
+            for _ in range(2):
+                waiting = [self._lines.popleft() for _ in range(len(self._lines))]
+                for piece in _pieces([line + self.terminator for make in waiting if (line := _made(make))]):
+                    with suppress(Exception):
+                        self.stream.write(piece)
+                        self.stream.flush()
+            self._is_flushing = False
 
     def flush_in_batches(self) -> None:
         """Let a thread of its own write from now on; at the end of the process `logging` writes what waits."""
@@ -122,6 +128,14 @@ class Console(logging.StreamHandler[TextIO]):
             time.sleep(BATCH_SECONDS)
             more.clear()
             self.flush()
+
+
+def _made(make: Callable[[], str]) -> str:
+    """Return a line; one that cannot be made must not cost the others."""
+    try:
+        return make()
+    except Exception as error:
+        return f"A line of the log could not be made: {type(error).__name__}."
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[str]:

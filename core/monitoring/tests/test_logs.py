@@ -319,6 +319,24 @@ def test_in_batches_an_answer_is_counted_and_has_the_same_line(
     assert line["time"][:10] == written()[0]["time"][:10]
 
 
+def test_counts_that_fail_and_lines_that_cannot_be_made_cost_no_other_line() -> None:
+    console, stream = Console(), StringIO()
+    console.setStream(stream)
+    console.setFormatter(logging.Formatter("%(message)s"))
+    console._more = Event()
+
+    def failed() -> str:
+        console.handle(logging.makeLogRecord({"levelno": logging.WARNING, "msg": "not counted"}))
+        return "answer"
+
+    console.write(logging.INFO, failed)
+    console.write(logging.INFO, lambda: str(1 / 0))
+    console.write(logging.INFO, lambda: "last")
+    console.flush()
+    broken = "A line of the log could not be made: ZeroDivisionError."
+    assert stream.getvalue().splitlines() == ["answer", broken, "last", "not counted"]
+
+
 def test_processes_that_share_a_full_pipe_do_not_tear_each_others_lines() -> None:
     source, sink = os.pipe()
     streams = [os.fdopen(os.dup(sink), "w") for _ in range(2)]
