@@ -34,9 +34,14 @@ def key_note() -> None:
 
 
 def site_key_note() -> None:
-    """Store the fingerprint as the site starts, unless it is there or the database does not answer."""
+    """Store the fingerprint as the site starts, where it stands for no key or for one of SECRET_KEY_FALLBACKS.
+
+    Another key that is there stays: this process may be an old one that was started again. Without an answer of the
+    database nothing is stored.
+    """
     try:
-        if not Duty.objects.filter(name=NAME, worker=fingerprint(settings.SECRET_KEY)).exists():
+        row = Duty.objects.filter(name=NAME).first()
+        if row is None or row.worker in map(fingerprint, settings.SECRET_KEY_FALLBACKS):
             key_note()
     except Error:
         logger.warning("The fingerprint of SECRET_KEY was not stored.", exc_info=True)
