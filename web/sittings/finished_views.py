@@ -90,7 +90,7 @@ def sitting_analyse(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
 @explained
 def sitting_card(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     """Send the picture of a finished sitting that other sites show for a link to it."""
-    headers = {"Cache-Control": f"public, max-age={CARD_SECONDS}"}
+    headers = {"Cache-Control": f"public, max-age={CARD_SECONDS}", "Cross-Origin-Resource-Policy": "cross-origin"}
     return HttpResponse(card_png(get_sitting(public_id), 1), content_type="image/png", headers=headers)
 
 
