@@ -12,6 +12,8 @@ from pathlib import Path
 
 MARK = "ARENA_CONTAINER"
 """The environment variable by which all processes of a player are found, even those that left its session."""
+CHANNELS = "ARENA_CHANNELS"
+"""The environment variable with the folder of an arena's channels, which no other arena has."""
 LABELS = "labels.json"
 """The file in a channel's folder with the labels of its launch, by which leftovers of dead workers are found."""
 
@@ -32,10 +34,10 @@ def label_variable(label: str) -> str:
     return "ARENA_LABEL_" + label.replace(".", "_")
 
 
-def labelled_processes(label: str, prefix: str | None = None, *, below: Path | None = None) -> list[tuple[int, str]]:
+def labelled_processes(label: str, prefix: str | None = None, *, channels: Path | None = None) -> list[tuple[int, str]]:
     """Return (pid, value) for each of this user's processes whose environment has the label.
 
-    below: leaves out those whose home is not in this folder, which are of another arena.
+    channels: of these, those whose channel is in this folder; others are of another arena.
     """
     variable = os.fsencode(label_variable(label) if prefix is None else prefix + label)
     found = []
@@ -45,8 +47,7 @@ def labelled_processes(label: str, prefix: str | None = None, *, below: Path | N
         except OSError:
             continue
         values = dict(item.partition(b"=")[::2] for item in items)
-        home = Path(os.fsdecode(values.get(b"HOME", b"")))
-        if variable in values and (below is None or home.is_relative_to(below)):
+        if variable in values and (channels is None or values.get(CHANNELS.encode()) == os.fsencode(channels)):
             found.append((int(entry.name), values[variable].decode()))
     return found
 

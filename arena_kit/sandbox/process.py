@@ -28,7 +28,15 @@ from arena_kit.sandbox.confinement import (
 )
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost
-from arena_kit.sandbox.labelled import LABELS, MARK, kill_all, label_variable, labelled_folders, labelled_processes
+from arena_kit.sandbox.labelled import (
+    CHANNELS,
+    LABELS,
+    MARK,
+    kill_all,
+    label_variable,
+    labelled_folders,
+    labelled_processes,
+)
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
 from arena_kit.sandbox.slots import slot_once
@@ -110,7 +118,7 @@ class ProcessSandbox:
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
         def players() -> list[tuple[int, str]]:
             # Another arena of this user knows its own workers alone.
-            return labelled_processes(label, below=self._channel_dir)
+            return labelled_processes(label, channels=self._channel_dir)
 
         processes = players()
         folders = labelled_folders(self._channel_dir, label)
@@ -150,6 +158,7 @@ class ProcessBox:
             "HOME": str(home),
             "TMPDIR": str(home),
             MARK: self._token,
+            CHANNELS: str(channel_folder.parent),
             **_model_socket(launch),
             **{label_variable(label): value for label, value in launch.labels.items()},
         }
