@@ -48,10 +48,10 @@ def test_a_broken_promise_is_the_trouble_and_the_last_line(tmp_path: Path) -> No
 
 
 def test_code_that_never_ends_is_ended_with_its_line(tmp_path: Path) -> None:
-    report = report_here(nim(tmp_path, begins="while True: pass"), seconds=3)
+    report = report_here(nim(tmp_path, begins="while True: pass"), seconds=6)
     assert marks(report)["Rules"] == BAD
     assert said(report, "Rules").startswith("nim/environment.py, line ")
-    assert said(report, "Rules").endswith("it takes more than 3 s.")
+    assert said(report, "Rules").endswith("it takes more than 6 s.")
 
 
 def test_code_that_ends_its_process_is_refused(tmp_path: Path) -> None:
