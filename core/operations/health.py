@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -17,6 +17,7 @@ from django.core.files.storage import default_storage
 from django.db import connections
 from django.db.models import Q
 
+from core.cache.answers import cached
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.messages import waiting_count
 from core.jobs.registry import queue_of
@@ -33,6 +34,9 @@ Answer = TypeVar("Answer")
 HEALTHY, UNHEALTHY, NOT_USED = "healthy", "unhealthy", "not used"
 STUCK_AFTER = timedelta(minutes=5)
 """Waiting time after which a job, while its queue finishes nothing, counts as a sign of missing workers."""
+ROWS = ("celery_workers", "watchdog", "engine", "certificate", "broker")
+"""The components that rows of the database tell of, asked over one connection. The queues, whose table a lock could
+hold, come last."""
 PATIENCE_SECONDS = 2.0
 """Time limit for all checks together; a component that does not answer by then is unhealthy."""
 
@@ -43,6 +47,11 @@ _asked_lock = threading.Lock()
 def health_components(*, now: datetime) -> dict[str, str]:
     """Return the components of `health_report`."""
     return health_report(now=now)[0]
+
+
+def health_lately(*, now: datetime) -> tuple[dict[str, str], int | None]:
+    """Return `health_report` as it was at most a second ago, so that many who look cost one look."""
+    return cached("health", tuple[dict[str, str], int | None], lambda: health_report(now=now))
 
 
 def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
@@ -66,7 +75,8 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
     is_https = settings.SITE_URL.startswith("https://")
     unused = {"redis": not settings.REDIS_URL, "engine": settings.SANDBOX == "process", "certificate": not is_https}
     asked = {name: check for name, check in checks.items() if not unused.get(name)}
-    found = ask_all({**asked, "playing": playing_count})
+    rows = {"playing": playing_count, **{name: asked.pop(name) for name in ROWS if name in asked}}
+    found = ask_all(*({name: check} for name, check in asked.items()), rows)
     playing = found.pop("playing")
     for name, answer in found.items():
         if isinstance(answer, Exception):
@@ -75,13 +85,14 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
     return {name: states.get(name, NOT_USED) for name in checks}, playing if isinstance(playing, int) else None
 
 
-def ask_all(questions: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer | Exception]:
+def ask_all(*groups: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer | Exception]:
     """Return the answers, or the exceptions, by name within PATIENCE_SECONDS.
 
-    Each question is asked in its own thread. A question is not asked again before it has been answered, so a component
-    that hangs for hours holds one thread of this process, and every further caller waits for that thread.
+    Each group is asked in its own thread, one question after the other, over one connection to the database. A question
+    is not asked again before it has been answered, so a component that hangs for hours holds one thread of this
+    process, and every further caller waits for that thread.
     """
-    futures = {name: _ask(name, question) for name, question in questions.items()}
+    futures = {name: future for group in groups for name, future in _ask(group).items()}
     deadline = time.monotonic() + PATIENCE_SECONDS
     found: dict[str, Answer | Exception] = {}
     for name, future in futures.items():
@@ -99,24 +110,25 @@ class _Unhealthy(Exception):
     """The reason why a component is unhealthy."""
 
 
-def _ask(name: str, question: Callable[[], Answer]) -> Future[Answer]:
+def _ask(group: Mapping[str, Callable[[], Answer]]) -> dict[str, Future[object]]:
+    """Return an open answer to each question; starts a thread for those that are not being asked."""
     with _asked_lock:
-        open_one = _asked.get(name)
-        if open_one is not None and not open_one.done():
-            return open_one  # type: ignore[return-value]  # a name stands for one question
-        future: Future[Answer] = Future()
-        _asked[name] = future  # type: ignore[assignment]  # as above
-    threading.Thread(target=_run, args=(future, question), name=f"health-{name}", daemon=True).start()
-    return future
+        new = {name: Future[object]() for name in group if name not in _asked or _asked[name].done()}
+        _asked.update(new)
+        futures = {name: _asked[name] for name in group}
+    if new:
+        asked = [(future, group[name]) for name, future in new.items()]
+        threading.Thread(target=_run, args=(asked,), name=f"health-{'-'.join(new)}", daemon=True).start()
+    return futures
 
 
-def _run(future: Future[Answer], question: Callable[[], Answer]) -> None:
+def _run(asked: Sequence[tuple[Future[object], Callable[[], object]]]) -> None:
     try:
-        answer = question()
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(answer)
+        for future, question in asked:
+            try:
+                future.set_result(question())
+            except BaseException as error:
+                future.set_exception(error)
     finally:
         # Closes only this thread's connections.
         connections.close_all()

@@ -14,7 +14,7 @@ from core.models import Alarm
 from core.monitoring.exposition import REFUSED, figures, may_read
 from core.operations.day import queue_days
 from core.operations.figures import ArenaFigures
-from core.operations.health import health_components
+from core.operations.health import health_lately
 from core.operations.load import queue_loads
 from core.operations.status import arena_disks
 from web.operations.parts import (
@@ -57,7 +57,7 @@ def operations(request: HttpRequest) -> HttpResponse:
         "now": now,
         **queue_figures(),
         "loads": queue_loads(now=now),
-        "components": health_components(now=now),
+        "components": health_lately(now=now)[0],
         "hosts": hosts(now),
         "alarms": Alarm.objects.filter(settled_at=None),
         "error_rate": platform_share(days),
