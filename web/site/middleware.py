@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -84,25 +84,26 @@ class SitePages(SecurityMiddleware):
         self._next = get_response
         # Made once, as making them takes longer than many an answer. No page has a policy with a nonce.
         own = {**HEADERS, POLICY: build_policy(), FRAMES: settings.X_FRAME_OPTIONS}
-        self.of_files = {request.is_secure(): self._headers(request) for request in (HttpRequest(), OverHttps())}
-        self.headers = {is_secure: headers | own for is_secure, headers in self.of_files.items()}
+        kinds = (HttpRequest(), OverHttps())
+        self.of_files = {request.is_secure(): self._headers(request, {}) for request in kinds}
+        self.headers = {request.is_secure(): self._headers(request, own) for request in kinds}
 
-    def _headers(self, request: HttpRequest) -> dict[str, str]:
-        bare = HttpResponse()
+    def _headers(self, request: HttpRequest, own: Mapping[str, str]) -> Mapping[str, tuple[str, str]]:
+        bare = HttpResponse(headers=own)
         del bare.headers["Content-Type"]
-        return dict(self.process_response(request, bare).headers)
+        return self.process_response(request, bare).headers._store
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         is_secure = request.is_secure()
         refused = self._refused(request) if self.redirect and not is_secure else None
         response = refused or self._next(request)
-        # Looked up at once: `setdefault` would raise and catch an exception for each.
-        there = {_left_out(response), *map(str.lower, response.headers)}
         # Pictures in files have styles of their own, which the policy of pages would forbid.
         headers = self.of_files if isinstance(response, WhiteNoiseFileResponse) else self.headers
-        for name, value in headers[is_secure].items():
-            if name.lower() not in there:
-                response.headers[name] = value
+        # By name in lower case, as Django keeps them: setting a header checks and converts it each time.
+        there, left_out = response.headers._store, _left_out(response)
+        for name, header in headers[is_secure].items():
+            if name != left_out:
+                there.setdefault(name, header)
         # Set by the session, or by the token of a program: what a person is shown is kept by no cache.
         if loaded_user(request) is not None:
             response.headers.setdefault("Cache-Control", "private, no-store")
