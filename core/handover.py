@@ -6,12 +6,15 @@ itself if a new one cannot load the site.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
 from contextlib import suppress
 from typing import Any
 
+MADE_BEFORE_GC = 10_000
+"""How many more objects may be made than freed before Python looks for circles among the new ones; 700 by default."""
 PAUSE_SECONDS = 5.0
 """Time until a process that could not load the site ends and the next one tries, while old ones serve."""
 
@@ -39,6 +42,10 @@ def post_worker_init(worker: Any) -> None:
     from core.monitoring.logs import log_in_batches  # The arbiter loads nothing of the site.
 
     log_in_batches()
+    # What is loaded stays, and need not be looked through for circles; those of requests are few.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(MADE_BEFORE_GC)
     worker.has_loaded = True
     for pid in worker.replaces:
         with suppress(ProcessLookupError):

@@ -110,7 +110,7 @@ class _Unhealthy(Exception):
     """The reason why a component is unhealthy."""
 
 
-def _ask(group: Mapping[str, Callable[[], Answer]]) -> dict[str, Future[object]]:
+def _ask(group: Mapping[str, Callable[[], Answer]]) -> dict[str, Future[Answer]]:
     """Return an open answer to each question; starts a thread for those that are not being asked."""
     with _asked_lock:
         new = {name: Future[object]() for name in group if name not in _asked or _asked[name].done()}
@@ -119,7 +119,7 @@ def _ask(group: Mapping[str, Callable[[], Answer]]) -> dict[str, Future[object]]
     if new:
         asked = [(future, group[name]) for name, future in new.items()]
         threading.Thread(target=_run, args=(asked,), name=f"health-{'-'.join(new)}", daemon=True).start()
-    return futures
+    return futures  # type: ignore[return-value]  # a name stands for one question
 
 
 def _run(asked: Sequence[tuple[Future[object], Callable[[], object]]]) -> None:
