@@ -10,6 +10,7 @@ from core.evaluations.board import board_rank
 from core.models import Agent
 from core.ratings.board import standing_of
 from web.ratings.parts import agent_shown
+from web.site.embedding import loadable
 from web.site.numbers import ordinal
 
 CHARACTER = 6.6
@@ -25,9 +26,7 @@ def badge(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     left, right = (round(2 * PAD + CHARACTER * len(text)) for text in (agent.name, said))
     context = {"agent": agent, "said": said, "left": left, "right": right, "width": left + right}
     context |= {"middle": left / 2, "middle_right": left + right / 2}
-    response = render(request, "web/ratings/badge.svg", context, content_type="image/svg+xml")
-    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    return response
+    return loadable(render(request, "web/ratings/badge.svg", context, content_type="image/svg+xml"))
 
 
 def _said(agent: Agent) -> str:

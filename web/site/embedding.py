@@ -1,12 +1,15 @@
-"""Answers that other sites may show in a frame. All others say that they may not."""
+"""Answers that pages of other sites may show, in a frame or as a picture. All others say that they may not."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
 from arena_kit.environment.replay_file.page import page_policy, plain_page
 
+Answer = TypeVar("Answer", bound=HttpResponseBase)
 PATH = "/embed/"
 """Every address of this kind begins with it."""
 
@@ -19,6 +22,11 @@ def refusal(sentence: str, status: int) -> HttpResponse:
 def embeddable(response: HttpResponseBase) -> HttpResponseBase:
     """Let other sites show an answer, with a policy that allows nothing but its own script, style and pictures."""
     response.headers["Content-Security-Policy"] = f"{page_policy()}; frame-ancestors *"
-    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     response.xframe_options_exempt = True  # type: ignore[attr-defined]  # read by SitePages
+    return loadable(response)
+
+
+def loadable(response: Answer) -> Answer:
+    """Let pages of other sites load an answer, such as a picture."""
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

@@ -21,6 +21,7 @@ from web.analyses.parts import analysis_part
 from web.cards.drawing import card_png
 from web.duels.match_page import frames, viewer
 from web.duels.match_parts import MatchAddresses
+from web.site.embedding import loadable
 from web.site.refusals import explained
 from web.site.replays import form_of, match_response
 from web.site.requests import account_of, viewer_of
@@ -90,8 +91,8 @@ def sitting_analyse(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
 @explained
 def sitting_card(request: HttpRequest, public_id: UUID) -> HttpResponseBase:
     """Send the picture of a finished sitting that other sites show for a link to it."""
-    headers = {"Cache-Control": f"public, max-age={CARD_SECONDS}", "Cross-Origin-Resource-Policy": "cross-origin"}
-    return HttpResponse(card_png(get_sitting(public_id), 1), content_type="image/png", headers=headers)
+    headers = {"Cache-Control": f"public, max-age={CARD_SECONDS}"}
+    return loadable(HttpResponse(card_png(get_sitting(public_id), 1), content_type="image/png", headers=headers))
 
 
 @explained

@@ -20,6 +20,7 @@ from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import results_check
 from core.tournaments.selectors import opponent_list, participant_progress
+from web.site.embedding import loadable
 from web.site.media import media_response
 from web.site.refusals import explained
 from web.site.requests import page_number, viewer_of, whole_number
@@ -76,7 +77,7 @@ def picture(request: HttpRequest, slug: str, edition: int, picture: UUID) -> Htt
     response = media_response(request, row.picture, "The picture is")
     # For this reader alone, because a course may become one for its members.
     response["Cache-Control"] = "private, max-age=31536000, immutable"
-    return response
+    return response if row.course_id else loadable(response)
 
 
 def _participant(slug: str, edition: int, name: str, version: str = "") -> Participant:

@@ -106,6 +106,7 @@ def test_an_organiser_shows_another_picture_and_removes_it(
     assert f'<meta property="og:image" content="{absolute(first)}">' in page
     answer: Any = stranger.get(first)
     assert (answer["Content-Type"], answer["Cache-Control"]) == ("image/webp", "private, max-age=31536000, immutable")
+    assert answer["Cross-Origin-Resource-Policy"] == "cross-origin"
     assert Image.open(BytesIO(b"".join(answer))).size == (60, 30)
     # The words alone, then another picture: the address is new, and the file of the first is gone.
     assert "(optional)" in (question := olga.get(acts("picture", cup)).content.decode())
@@ -189,6 +190,14 @@ def test_an_edition_of_the_arena_itself_has_none(cast: Cast, visit: As, environm
     olga.post(acts("picture", edition), {"picture": file_of(), "alt": "A cup."})
     assert "Only tournaments of organisers have a picture." in olga.get("/organise/").content.decode()
     assert stored() == []
+
+
+def test_pages_of_other_sites_do_not_load_the_picture_of_a_course(cup: Tournament, cast: Cast, visit: As) -> None:
+    visit(cast.olga).post(acts("picture", cup), {"picture": file_of(), "alt": "A cup."})
+    address = shown(Client(), cup)
+    Tournament.objects.update(course=Course.objects.create(slug="robots", name="Robots"))
+    assert status(Client(), address) == 404
+    assert visit(cast.olga).get(address)["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
 def test_a_picture_from_before_names_had_sizes_is_shown(cup: Tournament) -> None:
