@@ -28,8 +28,8 @@ FOLDER = count_in(settings.METRICS_DIR)
 
 EVALUATION_BUCKETS = (0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600)
 ANSWER_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-MOST_WORDS = 500
-"""Maximum number of values of one label; further values count as OTHER."""
+MOST_WORDS = 2000
+"""Maximum number of values of one label, twice as many as the site has views; further values count as OTHER."""
 OTHER = "other"
 NO_FILE, BAD_FORM = "no_file", "form"
 """Reasons of refused uploads: no file, and other errors that the form finds."""

@@ -17,6 +17,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from pytest_django.fixtures import Settings
 
 from core.models import AuditEntry, User
+from core.monitoring.metrics import MOST_WORDS
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.databases import rolled_back
@@ -735,6 +736,10 @@ def answer(session: str, method: str, address: str, *, csrf: bool = False) -> Ht
         # What was read at one address is good for the next, but not after a change.
         cache.clear()
     return cast_to(HttpResponseBase, response)
+
+
+def test_metrics_have_a_name_for_every_route() -> None:
+    assert len(list(routes())) < MOST_WORDS
 
 
 def test_every_route_is_in_the_tables(house: dict[str, Any]) -> None:
