@@ -29,21 +29,22 @@ from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial_program import limit_time
 from arena_kit.environment.outside.watching import Watch
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.machine.processes import alarm
+from arena_kit.machine.processes import alarm, limit
 
 CONTAINER = "-"
 MATCHES = 20
 DIGESTED = 3
 SPEED_SECONDS = 2.0
 LOAD_SECONDS = 10
-"""Processor time that loading the arena's own code may take beside the folder's time."""
+"""Processor time for loading the arena's own code; what is left of it does not go to the folder."""
 OWN = (
-    "arena_kit.environment.info",
     "arena_kit.environment.conformance",
+    "arena_kit.environment.info",
     "arena_kit.environment.outside.fitting",
-    "arena_kit.environment.outside.learning",
+    "arena_kit.environment.outside.pictures",
+    "arena_kit.environment.svg",
 )
-"""What the steps import."""
+"""What the steps import for every folder."""
 Said = tuple[str, str]
 """A mark and a sentence."""
 
@@ -156,12 +157,12 @@ class Reporter:
             steps += sum(1 for _ in random_match(spec, matches)) - 1
             matches += 1
         count = spec.episodes_per_evaluation if spec.seats == 1 else spec.matches_per_duel
-        whole, limit = count * spent / matches, spec.limits.duel_seconds
+        whole, allowed = count * spent / matches, spec.limits.duel_seconds
         said = (
             f"{spent / max(1, steps) * 1e6:,.0f} µs a step, {spent / matches * 1e3:,.1f} ms a match: the rules alone "
-            f"take {whole:,.1f} of {limit:g} s for {count} matches."
+            f"take {whole:,.1f} of {allowed:g} s for {count} matches."
         )
-        return (BAD if whole > limit else LOOK if 2 * whole > limit else GOOD), said
+        return (BAD if whole > allowed else LOOK if 2 * whole > allowed else GOOD), said
 
     def _step(self, about: str, try_it: Callable[[], Said]) -> bool:
         try:
@@ -198,6 +199,8 @@ def main() -> None:
     # Late: the limits of memory come first. Loading the arena's own code takes none of the folder's time.
     for module in OWN:
         import_module(module)
+    if word != CONTAINER:
+        limit("CPU", int(time.process_time()) + int(seconds) + 2)
     limit_time(seconds, seconds)
     Reporter(folder, write).run()
     alarm(0)
