@@ -72,12 +72,12 @@ def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: st
 @explained
 def picture(request: HttpRequest, slug: str, edition: int, picture: UUID) -> HttpResponseBase:
     """Send the picture of a tournament that has this address, which never shows another one."""
-    rows = Tournament.objects.filter(environment__slug=slug, edition=edition)
+    rows = Tournament.objects.select_related("environment").filter(environment__slug=slug, edition=edition)
     row = get_object_or_404(rows, picture__startswith=f"{PICTURES}/{picture}")
     response = media_response(request, row.picture, "The picture is")
     # For this reader alone, because a course may become one for its members.
     response["Cache-Control"] = "private, max-age=31536000, immutable"
-    return response if row.course_id else loadable(response)
+    return response if row.course_id or row.environment.course_id else loadable(response)
 
 
 def _participant(slug: str, edition: int, name: str, version: str = "") -> Participant:

@@ -192,12 +192,17 @@ def test_an_edition_of_the_arena_itself_has_none(cast: Cast, visit: As, environm
     assert stored() == []
 
 
-def test_pages_of_other_sites_do_not_load_the_picture_of_a_course(cup: Tournament, cast: Cast, visit: As) -> None:
+@pytest.mark.parametrize("model", [Tournament, Environment])
+def test_pages_of_other_sites_do_not_load_the_picture_of_a_course(
+    cup: Tournament, cast: Cast, visit: As, model: type[Tournament | Environment]
+) -> None:
     visit(cast.olga).post(acts("picture", cup), {"picture": file_of(), "alt": "A cup."})
     address = shown(Client(), cup)
-    Tournament.objects.update(course=Course.objects.create(slug="robots", name="Robots"))
+    model._default_manager.update(course=Course.objects.create(slug="robots", name="Robots"))
     assert status(Client(), address) == 404
-    assert visit(cast.olga).get(address)["Cross-Origin-Resource-Policy"] == "same-origin"
+    answer: Any = visit(cast.olga).get(address)
+    assert b"".join(answer)
+    assert answer["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
 def test_a_picture_from_before_names_had_sizes_is_shown(cup: Tournament) -> None:
