@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from django.conf import settings
 from django.core.files.storage import default_storage
@@ -34,9 +34,6 @@ Answer = TypeVar("Answer")
 HEALTHY, UNHEALTHY, NOT_USED = "healthy", "unhealthy", "not used"
 STUCK_AFTER = timedelta(minutes=5)
 """Waiting time after which a job, while its queue finishes nothing, counts as a sign of missing workers."""
-ROWS = ("celery_workers", "watchdog", "engine", "certificate", "broker")
-"""The components that rows of the database tell of, asked over one connection. The queues, whose table a lock could
-hold, come last."""
 PATIENCE_SECONDS = 2.0
 """Time limit for all checks together; a component that does not answer by then is unhealthy."""
 
@@ -50,7 +47,7 @@ def health_components(*, now: datetime) -> dict[str, str]:
 
 
 def health_lately(*, now: datetime) -> tuple[dict[str, str], int | None]:
-    """Return `health_report` as it was at most a second ago, so that many who look cost one look."""
+    """Return `health_report`, made at most a second ago, or the last one while another caller makes the next."""
     return cached("health", tuple[dict[str, str], int | None], lambda: health_report(now=now))
 
 
@@ -62,27 +59,30 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
     broker: the message queue. celery_workers: the workers. watchdog: what raises an alarm when queues stand still.
     certificate: of SITE_URL, as a worker has seen it within the last hour.
     """
-    checks: dict[str, Callable[[], object]] = {
-        "database": database_write,
-        "redis": _redis,
-        "broker": lambda: waiting_count(settings.QUEUES[0]),
-        "celery_workers": lambda: _workers(now),
-        "watchdog": _watchdog,
-        "engine": _engine,
-        "storage": _storage,
-        "certificate": _certificate,
-    }
+    groups: tuple[dict[str, Callable[[], object]], ...] = (
+        {"database": database_write},
+        {"redis": _redis},
+        {"storage": _storage},
+        # From the tables of all jobs.
+        {"celery_workers": lambda: _workers(now), "playing": playing_count},
+        # From small tables.
+        {
+            "watchdog": _watchdog,
+            "engine": _engine,
+            "certificate": _certificate,
+            "broker": lambda: waiting_count(settings.QUEUES[0]),
+        },
+    )
     is_https = settings.SITE_URL.startswith("https://")
     unused = {"redis": not settings.REDIS_URL, "engine": settings.SANDBOX == "process", "certificate": not is_https}
-    asked = {name: check for name, check in checks.items() if not unused.get(name)}
-    rows = {"playing": playing_count, **{name: asked.pop(name) for name in ROWS if name in asked}}
-    found = ask_all(*({name: check} for name, check in asked.items()), rows)
+    found = ask_all(*({name: check for name, check in group.items() if not unused.get(name)} for group in groups))
     playing = found.pop("playing")
     for name, answer in found.items():
         if isinstance(answer, Exception):
             logger.warning("Not healthy: %s: %s: %s", name, type(answer).__name__, answer)
     states = {name: UNHEALTHY if isinstance(answer, Exception) else HEALTHY for name, answer in found.items()}
-    return {name: states.get(name, NOT_USED) for name in checks}, playing if isinstance(playing, int) else None
+    names = (name for group in groups for name in group if name != "playing")
+    return {name: states.get(name, NOT_USED) for name in names}, playing if isinstance(playing, int) else None
 
 
 def ask_all(*groups: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer | Exception]:
@@ -114,12 +114,12 @@ def _ask(group: Mapping[str, Callable[[], Answer]]) -> dict[str, Future[Answer]]
     """Return an open answer to each question; starts a thread for those that are not being asked."""
     with _asked_lock:
         new = {name: Future[object]() for name in group if name not in _asked or _asked[name].done()}
+        if new:
+            asked = [(future, group[name]) for name, future in new.items()]
+            threading.Thread(target=_run, args=(asked,), name=f"health-{'-'.join(new)}", daemon=True).start()
+        # Not before the thread has started: what it cannot answer would never be asked again.
         _asked.update(new)
-        futures = {name: _asked[name] for name in group}
-    if new:
-        asked = [(future, group[name]) for name, future in new.items()]
-        threading.Thread(target=_run, args=(asked,), name=f"health-{'-'.join(new)}", daemon=True).start()
-    return futures  # type: ignore[return-value]  # a name stands for one question
+        return {name: cast("Future[Answer]", _asked[name]) for name in group}
 
 
 def _run(asked: Sequence[tuple[Future[object], Callable[[], object]]]) -> None:
@@ -129,6 +129,8 @@ def _run(asked: Sequence[tuple[Future[object], Callable[[], object]]]) -> None:
                 future.set_result(question())
             except BaseException as error:
                 future.set_exception(error)
+                # A broken one would fail the next question too.
+                connections.close_all()
     finally:
         # Closes only this thread's connections.
         connections.close_all()

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -108,25 +109,33 @@ def test_a_disk_without_room_for_an_upload_is_not_healthy(
         assert (status, found["storage"]) == expected
 
 
-@pytest.fixture
-def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """A queue that does not answer until it is released. Waiting for it ends at once; other parts have their time."""
+@pytest.fixture(params=["broker"])
+def hanging(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """A part, the queue by default, that does not answer until it is released.
+
+    Waiting for it ends at once; other parts have their time.
+    """
     let_go = threading.Event()
 
     class Impatient(Future[object]):
         def result(self, timeout: float | None = None) -> object:
             assert timeout is not None
             assert 0 <= timeout <= health.PATIENCE_SECONDS
-            if self is health._asked["broker"] and not let_go.is_set():
+            if any(self is health._asked[name] for name in hang) and not let_go.is_set():
                 raise TimeoutError
             return super().result(timeout)
 
-    monkeypatch.setattr(health, "waiting_count", lambda _: let_go.wait())
+    part, *hang = {
+        "broker": ("waiting_count", "broker"),
+        # What is asked after it waits as well.
+        "celery_workers": ("_workers", "celery_workers", "playing"),
+    }[request.param]
+    monkeypatch.setattr(health, part, lambda _: let_go.wait())
     monkeypatch.setattr(health, "Future", Impatient)
     yield let_go
     let_go.set()
     for thread in threading.enumerate():
-        if "broker" in thread.name:
+        if request.param in thread.name:
             thread.join()
 
 
@@ -138,6 +147,24 @@ def test_a_part_that_hangs_holds_up_neither_the_answer_nor_more_than_one_thread(
         assert (status, found["broker"], found["database"]) == (503, "unhealthy", "healthy")
         assert (found["celery_workers"], found["watchdog"]) == ("healthy", "healthy")
     assert sum("broker" in thread.name for thread in threading.enumerate()) == 1
+
+
+@pytest.mark.parametrize("hanging", ["celery_workers"], indirect=True)
+def test_lines_that_hang_hide_no_other_part(worker: Worker, client: Client, hanging: threading.Event) -> None:
+    status, found = components(client)
+    assert (status, found.pop("celery_workers")) == (503, "unhealthy")
+    assert {*found.values()} == {"healthy", "not used"}
+
+
+def test_a_connection_that_breaks_fails_one_question(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks() -> None:
+        connection.ensure_connection()
+        connection.connection.close()
+        Worker.objects.exists()
+
+    monkeypatch.setattr(health, "_watchdog", breaks)
+    found = health.health_components(now=timezone.now())
+    assert [name for name, state in found.items() if state == "unhealthy"] == ["watchdog"]
 
 
 def test_a_part_that_has_hung_is_asked_again_once_it_answers(
