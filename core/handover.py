@@ -14,7 +14,9 @@ from contextlib import suppress
 from typing import Any
 
 MADE_BEFORE_GC = 10_000
-"""How many more objects may be made than freed before Python looks for circles among the new ones; 700 by default."""
+"""New objects among which Python looks for those that only hold each other, some 50 of each request; 700 by default."""
+MOST_HELD_BYTES = 16_000_000
+"""Bytes of bodies after which it looks at once: those objects hold the body of their request."""
 PAUSE_SECONDS = 5.0
 """Time until a process that could not load the site ends and the next one tries, while old ones serve."""
 
@@ -32,7 +34,7 @@ def pre_fork(server: Any, worker: Any) -> None:
     taken = {pid for other in others for pid in other.replaces[:1]}
     free = (other for other in others if other.is_old and other.pid not in taken)
     worker.replaces = next(((other.pid, *other.replaces) for other in free), ())
-    worker.is_old, worker.has_loaded = False, False
+    worker.is_old, worker.has_loaded, worker.held_bytes = False, False, 0
     # gunicorn ends itself when a process ends that has not booted: not while old ones serve.
     worker.booted = any(other.is_old for other in others)
 
@@ -42,7 +44,7 @@ def post_worker_init(worker: Any) -> None:
     from core.monitoring.logs import log_in_batches  # The arbiter loads nothing of the site.
 
     log_in_batches()
-    # What is loaded stays, and need not be looked through for circles; those of requests are few.
+    # What is loaded stays, and need not be looked through.
     gc.collect()
     gc.freeze()
     gc.set_threshold(MADE_BEFORE_GC)
@@ -50,6 +52,14 @@ def post_worker_init(worker: Any) -> None:
     for pid in worker.replaces:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
+
+
+def post_request(worker: Any, req: Any, environ: dict[str, Any], resp: Any) -> None:
+    """Free the bodies of requests that are over, once they are many bytes."""
+    worker.held_bytes += int(environ.get("CONTENT_LENGTH") or 0)
+    if worker.held_bytes > MOST_HELD_BYTES:
+        worker.held_bytes = 0
+        gc.collect()
 
 
 def worker_exit(server: Any, worker: Any) -> None:
