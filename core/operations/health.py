@@ -155,17 +155,17 @@ def _workers(now: datetime) -> None:
     long_ago = now - STUCK_AFTER
     # The watchdog wakes jobs whose delay is over, and may take as long as it takes.
     due = Q(not_before=None) | Q(not_before__lt=long_ago)
-    waiting, busy = {}, set()
-    for kind, model in JOB_MODELS.items():
-        jobs, queue = model._base_manager, queue_of(model)
-        if jobs.filter(due, state=JobState.QUEUED, **{f"{model.WAITS_SINCE}__lt": long_ago}).exists():
-            waiting[queue] = kind
-        # The same workers serve all kinds of a queue, and for a moment between two jobs nothing runs.
-        done = Q(state=JobState.RUNNING, lease_expires_at__gt=now) | Q(state=JobState.SUCCEEDED, ended_at__gt=long_ago)
-        if jobs.filter(done).exists():
-            busy.add(queue)
+    late = due & Q(state=JobState.QUEUED)
+    waiting = {
+        queue_of(model): kind
+        for kind, model in JOB_MODELS.items()
+        if model._base_manager.filter(late, **{f"{model.WAITS_SINCE}__lt": long_ago}).exists()
+    }
+    # The same workers serve all kinds of a queue, and for a moment between two jobs nothing runs.
+    done = Q(state=JobState.RUNNING, lease_expires_at__gt=now) | Q(state=JobState.SUCCEEDED, ended_at__gt=long_ago)
     for queue, kind in waiting.items():
-        if queue not in busy:
+        models = (model for model in JOB_MODELS.values() if queue_of(model) == queue)
+        if not any(model._base_manager.filter(done).exists() for model in models):
             raise _Unhealthy(f"waiting for more than {STUCK_AFTER}, with no worker of the queue {queue}: {kind}")
 
 

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from django.db.models import Exists, Max, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Lower
 
 from core.duels.latest import newest_of_version
 from core.jobs.states import OPEN
 from core.lookup import Lookup
 from core.models import (
+    WINDOW,
     Agent,
     Analysis,
+    Audience,
+    AuditEntry,
     Build,
+    Course,
     Duel,
     Environment,
     Evaluation,
+    FormerName,
+    JobState,
     Recording,
+    Registration,
     Sitting,
     Submission,
     Tournament,
+    TournamentState,
     User,
     Validation,
 )
@@ -116,3 +125,96 @@ EVALUATION = ByKey(
     )
 )
 """An evaluation: its environment, its state, and whether a recording of it is open, come first."""
+
+
+# --- Environments ---------------------------------------------------------------------------------------
+
+
+class OfEnvironments:
+    """A query of one environment, or of all. path: leads from a row to what names its environment."""
+
+    def __init__(self, path: str, make: Callable[[], QuerySet[Any, Any]]) -> None:
+        self._all = Lookup(make)
+        self._one = Lookup(lambda named: make().filter(**{path: named}))
+
+    def __call__(self, named: int | str | None) -> list[tuple[Any, ...]]:
+        """Return the rows of the environment that is named so, or of all for None."""
+        return self._all() if named is None else self._one(named)
+
+
+def _sums(path: str, rows: QuerySet[Any], *sums: Any) -> OfEnvironments:
+    """Return a query of sums, with a row for each environment that has any. path: leads to its key."""
+    named = {f"sum_{number}": one for number, one in enumerate(sums)}
+    return OfEnvironments(path, lambda: rows.order_by(path).values(path).annotate(**named).values_list(path, *named))
+
+
+FITS = (
+    *("ledger_sums__rated_version", "rating_pool__ledger_version"),
+    *("ledger__version", "ledger_sums__version", "rating_pool__fitted_at"),
+)
+"""The versions of what is derived from a ledger; those of rated entries and of the ratings come first."""
+ENVIRONMENTS = OfEnvironments(
+    "slug",
+    lambda: Environment.objects.order_by("pk").values_list(
+        *FITS, "pk", "kind", *(field.attname for field in Environment._meta.concrete_fields)
+    ),
+)
+"""FITS, then the key, the kind and all columns."""
+_RUNNING, _PLANNED = Q(state=TournamentState.RUNNING), Q(state=TournamentState.PLANNED)
+TOURNAMENTS = _sums(
+    "environment_id",
+    Tournament.objects.all(),
+    Count("pk", filter=_RUNNING),
+    Count("pk"),
+    Count("pk", filter=_PLANNED),
+    Max("pk"),
+    Count("pk", filter=Q(results=Audience.PUBLIC)),
+    Sum("table_version"),
+    Max("ended_at"),
+)
+"""The key of the environment, the number of its tournaments that run, and other sums."""
+WINDOWS = OfEnvironments(
+    "environment_id", lambda: Tournament.objects.filter(_PLANNED).order_by("pk").values_list(*WINDOW)
+)
+"""The times at which what one may do changes, of planned tournaments."""
+SUMS = (
+    _sums(
+        "environment_id",
+        Agent.objects.all(),
+        Count("pk"),
+        Count("pk", filter=Q(is_disabled=True)),
+        Count("pk", filter=Q(is_resting=True)),
+        Count("pk", filter=Q(owner__is_active=False)),
+    ),
+    _sums("environment_id", FormerName.objects.all(), Max("pk")),
+    _sums(
+        "agent__environment_id",
+        Submission.objects.all(),
+        Count("pk", filter=Q(is_benched=True)),
+        Count("deleted_at"),
+        Count("image_removed_at"),
+    ),
+    _sums(
+        "submission__agent__environment_id",
+        Validation.objects.filter(state=JobState.SUCCEEDED),
+        Count("pk"),
+        Max("ended_at"),
+    ),
+    _sums(
+        "environment_id",
+        Evaluation.objects.all(),
+        Count("pk"),
+        Max("ended_at"),
+        Count("pk", filter=Q(is_current=True)),
+    ),
+    _sums(
+        "tournament__environment_id",
+        Registration.objects.filter(tournament__state=TournamentState.PLANNED),
+        Count("pk"),
+        Max("pk"),
+        Sum("agent"),
+    ),
+)
+"""Sums over agents and their former names, then over versions, validations, evaluations and registrations."""
+ACTS = Lookup(lambda: AuditEntry.objects.order_by("-pk").values_list("pk")[:1])
+COURSES = Lookup(lambda: Course.objects.order_by("pk").values_list("pk", "seen_by"))

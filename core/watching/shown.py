@@ -11,54 +11,36 @@ import re
 from hashlib import sha256
 from typing import NamedTuple
 
-from django.db.models import Count, Max, Q, QuerySet, Sum
+from django.db.models import Max
 from django.utils import timezone
 
 from core.cache.answers import cached
 from core.jobs.states import OPEN
-from core.models import (
-    WINDOW,
-    Agent,
-    Audience,
-    AuditEntry,
-    Course,
-    Duel,
-    Environment,
-    Evaluation,
-    FormerName,
-    JobState,
-    Registration,
-    Submission,
-    Tournament,
-    TournamentState,
-    Validation,
-)
+from core.lookup import moment_read
+from core.models import Duel, Evaluation, Submission
 from core.watching.lookups import (
+    ACTS,
     AGENT,
     AGENT_BY_KEY,
+    COURSES,
     DUEL,
+    ENVIRONMENTS,
     EVALUATION,
+    FITS,
     OPEN_DUELS,
     PERSON,
     PLAYED_BY,
     PLAYERS,
     SITTINGS,
+    SUMS,
     TOURNAMENT,
+    TOURNAMENTS,
     VERSIONS,
+    WINDOWS,
 )
 
 STILL_SECONDS, LIST_SECONDS, MOVING_SECONDS = 300.0, 5.0, 1.0
 """How long what is shown may be kept: while nothing moves, a list over all environments then, while something moves."""
-
-
-FIT = (
-    "ledger__version",
-    "ledger_sums__version",
-    "ledger_sums__rated_version",
-    "rating_pool__ledger_version",
-    "rating_pool__fitted_at",
-)
-"""The versions of what is derived from an environment's ledger."""
 
 
 class Shown(NamedTuple):
@@ -160,12 +142,12 @@ def _both(around: Shown, facts: object, *, is_moving: bool) -> Shown:
 
 
 def _around(slug: str) -> _Around | None:
-    found = cached(f"shown:{slug}", _Around, lambda: _of(Environment.objects.filter(slug=slug)))
+    found = cached(f"shown:{slug}", _Around, lambda: _of(slug))
     return found if found.boards else None
 
 
 def _everything() -> _Around:
-    around = _of(Environment.objects.all())
+    around = _of(None)
     newest = [model._default_manager.aggregate(newest=Max("pk")) for model in (Submission, Duel, Evaluation)]
     is_moving = around.is_moving or any(
         model._default_manager.filter(state__in=OPEN).exists() for model in (Duel, Evaluation)
@@ -173,58 +155,26 @@ def _everything() -> _Around:
     return _Around(around.names, _digest([around.boards, newest]), is_moving)
 
 
-def _of(environments: QuerySet[Environment]) -> _Around:
-    """Return the versions, empty without an environment, and whether anything of them is moving. Eleven queries."""
-    columns = [field.attname for field in Environment._meta.concrete_fields]
-    found = list(environments.order_by("pk").values(*columns))
-    if not found:
+def _of(slug: str | None) -> _Around:
+    """Return the versions of an environment, empty without one, or of all, and whether anything of them is moving.
+
+    Eleven queries.
+    """
+    rows = ENVIRONMENTS(slug)
+    if not rows:
         return _Around("", "", False)
-    keys = [row["id"] for row in found]
-    fits = list(Environment.objects.filter(pk__in=keys).order_by("pk").values(*FIT))
-    running, planned = Q(state=TournamentState.RUNNING), Q(state=TournamentState.PLANNED)
-    tournaments = Tournament.objects.filter(environment__in=keys).aggregate(
-        count=Count("pk"),
-        running=Count("pk", filter=running),
-        planned=Count("pk", filter=planned),
-        newest=Max("pk"),
-        public=Count("pk", filter=Q(results=Audience.PUBLIC)),
-        made=Sum("table_version"),
-        ended=Max("ended_at"),
-        # What one may do changes at these times.
-        **{name: Count("pk", filter=planned & Q(**{f"{name}__lte": timezone.now()})) for name in WINDOW},
-    )
-    agents = Agent.objects.filter(environment__in=keys).aggregate(
-        count=Count("pk"),
-        disabled=Count("pk", filter=Q(is_disabled=True)),
-        resting=Count("pk", filter=Q(is_resting=True)),
-        barred=Count("pk", filter=Q(owner__is_active=False)),
-    )
-    versions = Submission.objects.filter(agent__environment__in=keys).aggregate(
-        benched=Count("pk", filter=Q(is_benched=True)),
-        deleted=Count("deleted_at"),
-        removed=Count("image_removed_at"),
-    )
-    validated = Validation.objects.filter(submission__agent__environment__in=keys, state=JobState.SUCCEEDED).aggregate(
-        count=Count("pk"), ended=Max("ended_at")
-    )
-    scored = Evaluation.objects.filter(environment__in=keys).aggregate(
-        count=Count("pk"), ended=Max("ended_at"), current=Count("pk", filter=Q(is_current=True))
-    )
-    registered = Registration.objects.filter(
-        tournament__environment__in=keys, tournament__state=TournamentState.PLANNED
-    ).aggregate(count=Count("pk"), newest=Max("pk"), agents=Sum("agent"))
-    rest = {
-        "names": FormerName.objects.filter(environment__in=keys).aggregate(newest=Max("pk")),
-        "acts": AuditEntry.objects.aggregate(newest=Max("pk")),
-        "courses": list(Course.objects.order_by("pk").values_list("pk", "seen_by")),
-    }
+    fits, environments = [row[: len(FITS)] for row in rows], [row[len(FITS) :] for row in rows]
+    key = None if slug is None else environments[0][0]
+    tournaments, now = TOURNAMENTS(key), timezone.now()
+    begun = [[bool(at) and moment_read(at) <= now for at in times] for times in WINDOWS(key)]
+    agents, former_names, *results = (sums(key) for sums in SUMS)
     is_moving = (
-        bool(tournaments["running"])
-        or any((fit["ledger_sums__rated_version"] or 0) > (fit["rating_pool__ledger_version"] or 0) for fit in fits)
-        or any(row["kind"] == "APP" for row in found)
+        any(running for _, running, *_ in tournaments)
+        or any((rated or 0) > (fitted or 0) for rated, fitted, *_ in fits)
+        or any(kind == "APP" for _, kind, *_ in environments)
     )
-    names = _digest([found, agents, rest])
-    return _Around(names, _digest([names, fits, tournaments, registered, versions, validated, scored]), is_moving)
+    names = _digest([environments, agents, former_names, ACTS(), COURSES()])
+    return _Around(names, _digest([names, fits, tournaments, begun, results]), is_moving)
 
 
 def _digest(facts: object) -> str:
