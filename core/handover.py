@@ -15,8 +15,8 @@ from typing import Any
 
 MADE_BEFORE_GC = 10_000
 """New objects among which Python looks for those that only hold each other, some 50 of each request; 700 by default."""
-MOST_HELD_BYTES = 16_000_000
-"""Bytes of bodies after which it looks at once: those objects hold the body of their request."""
+LARGEST_BODY_BYTES, MOST_HELD_BYTES = 2_000_000, 16_000_000
+"""Bytes of one body in memory, and of all after which it looks at once: they are held by those objects."""
 PAUSE_SECONDS = 5.0
 """Time until a process that could not load the site ends and the next one tries, while old ones serve."""
 
@@ -56,7 +56,8 @@ def post_worker_init(worker: Any) -> None:
 
 def post_request(worker: Any, req: Any, environ: dict[str, Any], resp: Any) -> None:
     """Free the bodies of requests that are over, once they are many bytes."""
-    worker.held_bytes += int(environ.get("CONTENT_LENGTH") or 0)
+    # Larger ones are refused, or are files.
+    worker.held_bytes += min(int(environ.get("CONTENT_LENGTH") or 0), LARGEST_BODY_BYTES)
     if worker.held_bytes > MOST_HELD_BYTES:
         worker.held_bytes = 0
         gc.collect()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from types import SimpleNamespace
 
+from core.handover import post_request
 from tests.programs import ROOT, answers, free_port, running
 from tests.waiting import wait_until
 
@@ -110,6 +114,26 @@ def test_reloads_in_a_row_leave_as_many_processes_as_before_all_new(tmp_path: Pa
         for _ in range(30):
             assert len(alive(tmp_path)) == 3
             time.sleep(0.1)
+
+
+def test_bodies_of_requests_that_are_over_are_freed_once_they_are_many_bytes() -> None:
+    class Circle:
+        def __init__(self) -> None:
+            self.own = self
+
+    worker = SimpleNamespace(held_bytes=0)
+    gc.disable()
+    try:
+        left = weakref.ref(Circle())
+        for _ in range(8):
+            post_request(worker, None, {"CONTENT_LENGTH": "999999999"}, None)
+        assert left() is not None
+        post_request(worker, None, {"CONTENT_LENGTH": "1"}, None)
+        post_request(worker, None, {}, None)
+        assert left() is None
+        assert worker.held_bytes == 0
+    finally:
+        gc.enable()
 
 
 def test_the_site_counts_as_loaded_when_its_views_are(tmp_path: Path) -> None:

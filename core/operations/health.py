@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 HEALTHY, UNHEALTHY, NOT_USED = "healthy", "unhealthy", "not used"
+COMPONENTS = ("database", "redis", "broker", "celery_workers", "watchdog", "engine", "storage", "certificate")
 STUCK_AFTER = timedelta(minutes=5)
 """Waiting time after which a job, while its queue finishes nothing, counts as a sign of missing workers."""
 PATIENCE_SECONDS = 2.0
@@ -81,8 +83,7 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
         if isinstance(answer, Exception):
             logger.warning("Not healthy: %s: %s: %s", name, type(answer).__name__, answer)
     states = {name: UNHEALTHY if isinstance(answer, Exception) else HEALTHY for name, answer in found.items()}
-    names = (name for group in groups for name in group if name != "playing")
-    return {name: states.get(name, NOT_USED) for name in names}, playing if isinstance(playing, int) else None
+    return {name: states.get(name, NOT_USED) for name in COMPONENTS}, playing if isinstance(playing, int) else None
 
 
 def ask_all(*groups: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer | Exception]:
@@ -114,12 +115,16 @@ def _ask(group: Mapping[str, Callable[[], Answer]]) -> dict[str, Future[Answer]]
     """Return an open answer to each question; starts a thread for those that are not being asked."""
     with _asked_lock:
         new = {name: Future[object]() for name in group if name not in _asked or _asked[name].done()}
-        if new:
-            asked = [(future, group[name]) for name, future in new.items()]
-            threading.Thread(target=_run, args=(asked,), name=f"health-{'-'.join(new)}", daemon=True).start()
-        # Not before the thread has started: what it cannot answer would never be asked again.
         _asked.update(new)
-        return {name: cast("Future[Answer]", _asked[name]) for name in group}
+        futures = {name: cast("Future[Answer]", _asked[name]) for name in group}
+    if new:
+        asked = [(future, group[name]) for name, future in new.items()]
+        try:
+            threading.Thread(target=_run, args=(asked,), name=f"health-{'-'.join(new)}", daemon=True).start()
+        except RuntimeError as error:
+            for future in new.values():
+                future.set_exception(error)
+    return futures
 
 
 def _run(asked: Sequence[tuple[Future[object], Callable[[], object]]]) -> None:
@@ -130,7 +135,8 @@ def _run(asked: Sequence[tuple[Future[object], Callable[[], object]]]) -> None:
             except BaseException as error:
                 future.set_exception(error)
                 # A broken one would fail the next question too.
-                connections.close_all()
+                with suppress(Exception):
+                    connections.close_all()
     finally:
         # Closes only this thread's connections.
         connections.close_all()

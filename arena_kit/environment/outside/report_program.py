@@ -196,7 +196,7 @@ def main() -> None:
             send(json.dumps(said).encode() + b"\n")
 
     random.seed(0)
-    # Late: the limits of memory come first. Loading the arena's own code takes none of the folder's time.
+    # Late: the limits of memory come first. Loading what every folder needs takes none of its time.
     for module in OWN:
         import_module(module)
     if word != CONTAINER:
