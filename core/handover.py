@@ -54,10 +54,10 @@ def post_worker_init(worker: Any) -> None:
             os.kill(pid, signal.SIGTERM)
 
 
-def post_request(worker: Any, req: Any, environ: dict[str, Any], resp: Any) -> None:
+def post_request(worker: Any, req: Any, variables: dict[str, Any], resp: Any) -> None:
     """Free the bodies of requests that are over, once they are many bytes."""
     # Larger ones are refused, or are files.
-    worker.held_bytes += min(int(environ.get("CONTENT_LENGTH") or 0), LARGEST_BODY_BYTES)
+    worker.held_bytes += min(int(variables.get("CONTENT_LENGTH") or 0), LARGEST_BODY_BYTES)
     if worker.held_bytes > MOST_HELD_BYTES:
         worker.held_bytes = 0
         gc.collect()

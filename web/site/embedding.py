@@ -1,4 +1,4 @@
-"""Answers that pages of other sites may show, in a frame or as a picture. All other pages say that they may not."""
+"""Answers that pages of other sites may show, in a frame or as a picture. Headers forbid it for all other pages."""
 
 from __future__ import annotations
 

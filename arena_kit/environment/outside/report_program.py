@@ -44,7 +44,7 @@ OWN = (
     "arena_kit.environment.outside.pictures",
     "arena_kit.environment.svg",
 )
-"""What the steps import for every folder."""
+"""Modules that the steps import for every folder."""
 Said = tuple[str, str]
 """A mark and a sentence."""
 
