@@ -74,11 +74,15 @@ def remove_abandoned(parent: Path, prefix: str) -> int:
     count = 0
     for path in parent.glob(f"{prefix}????????"):
         with contextlib.suppress(OSError):
-            lock = files.folder_lock_open(path, path)
+            lock, is_mine = files.folder_lock_open(path, path), False
             try:
-                if files.lock(lock):
+                if is_mine := files.lock(lock):
                     shutil.rmtree(path)
                     count += 1
             finally:
-                files.folder_lock_close(lock, path)
+                if is_mine:
+                    files.folder_lock_close(lock, path)
+                else:
+                    # The lock of a process that lives must stay, or the next look would take it for a dead one.
+                    os.close(lock)
     return count

@@ -71,6 +71,16 @@ def test_nothing_that_players_have_started_outlives_them(system: str, tmp_path: 
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
+def test_a_second_look_for_leftovers_leaves_the_folder_of_who_lives(system: str, tmp_path: Path) -> None:
+    look = f"from pathlib import Path; from arena_kit.folders import *; here = Path({str(tmp_path)!r})\n"
+    others = "[subprocess.run([sys.executable, '-c', look + 'remove_abandoned(here, \"own-\")'], check=True)"
+    code = f"import subprocess, sys\nlook = {look!r}\nexec(look)\nown = OwnFolder(here, 'own-')\n"
+    code += f"{others} for _ in range(2)]\nassert own.path.is_dir()\nown.close()"
+    subprocess.run([sys.executable, "-c", code], env=simulated(system), check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("environment", ["nim", "classic-nim"])
 def test_environments_of_organisers_run_at_home(system: str, environment: str) -> None:
     folders, player = ROOT / "arena_kit" / "tests" / "environment" / "folders", ROOT / "example_players" / "random"
