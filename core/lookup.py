@@ -53,7 +53,7 @@ class Lookup:
             if self._can_plan():
                 try:
                     self._plan(sql, places, values)
-                    cursor.execute(f"EXECUTE {self._name}({', '.join(['%s'] * len(values))})", values)
+                    cursor.execute(f"EXECUTE {self._name}{_listed(['%s'] * len(values))}", values)
                     return list(cursor.fetchall())
                 except DatabaseError as error:
                     if getattr(error.__cause__, "pgcode", "") not in UNFIT:
@@ -76,9 +76,14 @@ class Lookup:
         server = connection.connection
         if server in self._planned:
             return
-        types = ", ".join(TYPES[type(value)] for value in values)
+        types = _listed([TYPES[type(value)] for value in values])
         # Constants stay in the text, so that partial indexes are found.
         text = sql % tuple("%s" if place is None else f"${place + 1}" for place, _ in places)
         with connection.wrap_database_errors, server.cursor() as cursor:
-            cursor.execute(f"PREPARE {self._name}({types}) AS {text}", [one for place, one in places if place is None])
+            cursor.execute(f"PREPARE {self._name}{types} AS {text}", [one for place, one in places if place is None])
         self._planned.add(server)
+
+
+def _listed(parts: list[str]) -> str:
+    """Write a list in brackets, which PostgreSQL does not take without anything in it."""
+    return f"({', '.join(parts)})" if parts else ""

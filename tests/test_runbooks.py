@@ -17,7 +17,6 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
-from django.utils import timezone
 from django_q.models import OrmQ
 from docker.errors import APIError
 from pytest_django.fixtures import Settings
@@ -91,7 +90,7 @@ def sends(environment: Environment, name: str) -> tuple[Any, Any]:
 def parts() -> tuple[str, int]:
     """The part `storage` of /health, and how many alarms are open."""
     disk_check()
-    return health_components(now=timezone.now())["storage"], Alarm.objects.filter(settled_at=None).count()
+    return health_components()["storage"], Alarm.objects.filter(settled_at=None).count()
 
 
 def test_a_full_disk_loses_nothing_and_needs_only_room(disk: FolderStore, settings: Settings) -> None:

@@ -11,7 +11,6 @@ from django.conf import settings
 from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F
 from django.db.models.functions import TruncHour
 
-from core.cache.answers import cached
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
 from core.jobs.states import OPEN
@@ -19,7 +18,6 @@ from core.models import Job, JobFault, JobState
 
 HOURS = 24
 HOUR = timedelta(hours=1)
-KEPT_SECONDS = 60.0
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
@@ -61,11 +59,7 @@ class _Ended:
 
 
 def queue_days(*, now: datetime) -> list[QueueDay]:
-    """Return the day of every queue that has jobs, at most a minute old. Three queries for each kind of job."""
-    return cached("queue-days", list[QueueDay], lambda: _days(now), seconds=KEPT_SECONDS)
-
-
-def _days(now: datetime) -> list[QueueDay]:
+    """Return the day of every queue that has jobs. Three queries for each kind of job."""
     first = now.replace(minute=0, second=0, microsecond=0) - (HOURS - 1) * HOUR
     hours = [first + number * HOUR for number in range(HOURS)]
     kinds = defaultdict(list)

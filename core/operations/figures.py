@@ -19,7 +19,7 @@ from core.jobs.states import OPEN
 from core.jobs.waits import AWAITS_PERSON
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, HostState, JobState, WorkerHost
-from core.operations.health import UNHEALTHY, ask_all, health_components
+from core.operations.health import UNHEALTHY, ask_all, health_lately
 from core.version import arena_version
 
 HOSTS = (HostState.CREATING, HostState.READY, HostState.DRAINING)
@@ -43,7 +43,7 @@ class ArenaFigures(Collector):
         """Yield every gauge, within the time limit of the checks of /health."""
         now = timezone.now()
         health = GaugeMetricFamily("component_healthy", "1 if a component works, else 0.", labels=["component"])
-        for component, state in health_components(now=now).items():
+        for component, state in health_lately()[0].items():
             health.add_metric([component], state != UNHEALTHY)
         yield health
         about = GaugeMetricFamily("arena_info", "Always 1, labelled with the version of the arena.", labels=["version"])

@@ -10,19 +10,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from datetime import datetime, timedelta
-from typing import TypeVar, cast
+from datetime import timedelta
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connections
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Now
 
 from core.cache.answers import cached
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.messages import waiting_count
 from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
+from core.lookup import Lookup
 from core.models import Alarm, Duel, Evaluation, JobState, Validation
 from core.operations.certificate import ALARM as CERTIFICATE_ALARM
 from core.operations.disks import store_folder
@@ -43,17 +45,12 @@ _asked: dict[str, Future[object]] = {}
 _asked_lock = threading.Lock()
 
 
-def health_components(*, now: datetime) -> dict[str, str]:
-    """Return the components of `health_report`."""
-    return health_report(now=now)[0]
-
-
-def health_lately(*, now: datetime) -> tuple[dict[str, str], int | None]:
+def health_lately() -> tuple[dict[str, str], int | None]:
     """Return `health_report`, made at most a second ago, or the last one while another caller makes the next."""
-    return cached("health", tuple[dict[str, str], int | None], lambda: health_report(now=now))
+    return cached("health", tuple[dict[str, str], int | None], health_report)
 
 
-def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
+def health_report() -> tuple[dict[str, str], int | None]:
     """Return the state of each component, and how many jobs play now; None when the database does not answer.
 
     The state is HEALTHY, UNHEALTHY or NOT_USED, by the names that existing monitors know.
@@ -61,41 +58,61 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
     broker: the message queue. celery_workers: the workers. watchdog: what raises an alarm when queues stand still.
     certificate: of SITE_URL, as a worker has seen it within the last hour.
     """
-    groups: tuple[dict[str, Callable[[], object]], ...] = (
-        {"database": database_write},
-        {"redis": _redis},
-        {"storage": _storage},
-        # From the tables of all jobs.
-        {"celery_workers": lambda: _workers(now), "playing": playing_count},
-        # From small tables.
-        {
-            "watchdog": _watchdog,
-            "engine": _engine,
-            "certificate": _certificate,
-            "broker": lambda: waiting_count(settings.QUEUES[0]),
-        },
-    )
-    is_https = settings.SITE_URL.startswith("https://")
-    unused = {"redis": not settings.REDIS_URL, "engine": settings.SANDBOX == "process", "certificate": not is_https}
-    found = ask_all(*({name: check for name, check in group.items() if not unused.get(name)} for group in groups))
+    jobs: dict[str, Callable[[], object]] = {"celery_workers": _workers, "playing": playing_count}
+    found = ask_all(*_probes(), jobs, _small_tables())
     playing = found.pop("playing")
+    return _states(found), playing if isinstance(playing, int) else None
+
+
+def health_components() -> dict[str, str]:
+    """Return the components of `health_report` to a page that reads the same tables itself.
+
+    What they say is read over the caller's connection, while threads ask the rest. Raises errors of the database.
+    """
+    return _states(ask_all(*_probes(), here={**_small_tables(), "celery_workers": _workers}))
+
+
+def _probes() -> tuple[dict[str, Callable[[], object]], ...]:
+    redis: dict[str, Callable[[], object]] = {"redis": _redis} if settings.REDIS_URL else {}
+    return {"database": database_write}, redis, {"storage": _storage}
+
+
+def _small_tables() -> dict[str, Callable[[], object]]:
+    found: dict[str, Callable[[], object]] = {"watchdog": _watchdog}
+    if settings.SANDBOX != "process":
+        found["engine"] = _engine
+    if settings.SITE_URL.startswith("https://"):
+        found["certificate"] = _certificate
+    return {**found, "broker": lambda: waiting_count(settings.QUEUES[0])}
+
+
+def _states(found: Mapping[str, object]) -> dict[str, str]:
     for name, answer in found.items():
         if isinstance(answer, Exception):
             logger.warning("Not healthy: %s: %s: %s", name, type(answer).__name__, answer)
     states = {name: UNHEALTHY if isinstance(answer, Exception) else HEALTHY for name, answer in found.items()}
-    return {name: states.get(name, NOT_USED) for name in COMPONENTS}, playing if isinstance(playing, int) else None
+    return {name: states.get(name, NOT_USED) for name in COMPONENTS}
 
 
-def ask_all(*groups: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer | Exception]:
+def ask_all(
+    *groups: Mapping[str, Callable[[], Answer]], here: Mapping[str, Callable[[], Answer]] | None = None
+) -> dict[str, Answer | Exception]:
     """Return the answers, or the exceptions, by name within PATIENCE_SECONDS.
 
     Each group is asked in its own thread, one question after the other, over one connection to the database. A question
     is not asked again before it has been answered, so a component that hangs for hours holds one thread of this
     process, and every further caller waits for that thread.
+
+    here: questions that the caller's own thread asks meanwhile; only `_Unhealthy` is an answer to them.
     """
     futures = {name: future for group in groups for name, future in _ask(group).items()}
     deadline = time.monotonic() + PATIENCE_SECONDS
     found: dict[str, Answer | Exception] = {}
+    for name, question in (here or {}).items():
+        try:
+            found[name] = question()
+        except _Unhealthy as error:
+            found[name] = error
     for name, future in futures.items():
         try:
             found[name] = future.result(max(0.0, deadline - time.monotonic()))
@@ -155,24 +172,39 @@ def _redis() -> None:
     SteadyRedisCache(settings.REDIS_URL, settings.CACHES["default"]).shared.get("health")
 
 
-def _workers(now: datetime) -> None:
+def _workers() -> None:
     if not workers_alive().exists():
         raise _Unhealthy("no worker is alive: start them with `manage.py run_workers`")
-    long_ago = now - STUCK_AFTER
-    # The watchdog wakes jobs whose delay is over, and may take as long as it takes.
-    due = Q(not_before=None) | Q(not_before__lt=long_ago)
-    late = due & Q(state=JobState.QUEUED)
-    waiting = {
-        queue_of(model): kind
-        for kind, model in JOB_MODELS.items()
-        if model._base_manager.filter(late, **{f"{model.WAITS_SINCE}__lt": long_ago}).exists()
-    }
     # The same workers serve all kinds of a queue, and for a moment between two jobs nothing runs.
-    done = Q(state=JobState.RUNNING, lease_expires_at__gt=now) | Q(state=JobState.SUCCEEDED, ended_at__gt=long_ago)
-    for queue, kind in waiting.items():
+    done = Q(state=JobState.RUNNING, lease_expires_at__gt=Now()) | Q(
+        state=JobState.SUCCEEDED, ended_at__gt=Now() - STUCK_AFTER
+    )
+    for (kind,) in LATE():
+        queue = queue_of(JOB_MODELS[kind])
         models = (model for model in JOB_MODELS.values() if queue_of(model) == queue)
         if not any(model._base_manager.filter(done).exists() for model in models):
             raise _Unhealthy(f"waiting for more than {STUCK_AFTER}, with no worker of the queue {queue}: {kind}")
+
+
+def _late() -> Any:
+    """Return the kinds of which a job has waited for long."""
+    long_ago = Now() - STUCK_AFTER
+    # The watchdog wakes jobs whose delay is over, and may take as long as it takes.
+    late = Q(state=JobState.QUEUED) & (Q(not_before=None) | Q(not_before__lt=long_ago))
+    first, *others = (
+        model._base_manager.filter(
+            pk__in=model._base_manager.filter(late, **{f"{model.WAITS_SINCE}__lt": long_ago})
+            .order_by()
+            .values("pk")[:1]
+        )
+        .order_by()
+        .values_list(Value(kind))
+        for kind, model in JOB_MODELS.items()
+    )
+    return first.union(*others, all=True)
+
+
+LATE = Lookup(_late, by_key=True)
 
 
 def _watchdog() -> None:

@@ -97,7 +97,7 @@ def _sums_of(kind: type[Job]) -> Iterator[Any]:
     yield rows.filter(pk__in=ended).annotate(**nothing, finished=F("ended_at")).values_list("kind", *sums)
 
 
-SUMS = Lookup(_sums)
+SUMS = Lookup(_sums, by_key=True)
 
 
 def failed_list(since: datetime) -> list[Job]:

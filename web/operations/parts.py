@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 
+from core.cache.answers import cached
 from core.jobs.worker_selectors import WorkerState, worker_rows
-from core.operations.day import HOUR, Hour, QueueDay
+from core.operations.day import HOUR, Hour, QueueDay, queue_days
 from core.operations.queue_status import queue_statuses
 from core.times import since
 from web.site.plots import Axis, Plot, PlotLine, PlotTable
@@ -19,6 +22,8 @@ COLOURS = ("--first", "--second", "--good", "--busy", "--accent")
 DASHES: tuple[tuple[int, ...], ...] = ((), (6, 4), (2, 3), (10, 3, 2, 3), (1, 5))
 """Lines differ by their strokes as well as by their colours."""
 NOTHING = "–"
+DAY_SECONDS = 60.0
+"""Age up to which the charts of the day are shown as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,25 @@ def queue_figures() -> dict[str, Any]:
         "alive": sum(row.workers for row in rows),
         "oldest": ago(oldest),
     }
+
+
+class DayShown(NamedTuple):
+    """The last 24 hours. charts: their sections as HTML. error_rate: of all jobs together, in words."""
+
+    charts: str
+    error_rate: str
+
+
+def day_shown(now: datetime) -> DayShown:
+    """Return the charts of the day, made at most a minute ago."""
+    found = cached("operations:day", DayShown, lambda: _day(now), seconds=DAY_SECONDS)
+    return found._replace(charts=mark_safe(found.charts))  # noqa: S308  (rendered by a template, which escapes)
+
+
+def _day(now: datetime) -> DayShown:
+    days = queue_days(now=now)
+    charts = {"open": open_plot(days), "ended": ended_plot(days), "rates": rates_plot(days), "waits": waits_plot(days)}
+    return DayShown(render_to_string("web/operations/day.html", charts).strip(), platform_share(days))
 
 
 @dataclass(frozen=True, slots=True)

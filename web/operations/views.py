@@ -12,21 +12,11 @@ from django.views.decorators.http import require_safe
 
 from core.models import Alarm
 from core.monitoring.exposition import REFUSED, figures, may_read
-from core.operations.day import queue_days
 from core.operations.figures import ArenaFigures
-from core.operations.health import health_lately
+from core.operations.health import health_components
 from core.operations.load import queue_loads
 from core.operations.status import arena_disks
-from web.operations.parts import (
-    ended_plot,
-    hosts,
-    open_plot,
-    platform_share,
-    queue_figures,
-    rates_plot,
-    share,
-    waits_plot,
-)
+from web.operations.parts import day_shown, hosts, queue_figures, share
 from web.site.organisers import organisers
 
 
@@ -51,20 +41,18 @@ def metrics(request: HttpRequest) -> HttpResponse:
 @organisers("core.view_worker")
 def operations(request: HttpRequest) -> HttpResponse:
     """Show organisers queues, workers, hosts, ages and error rates."""
-    now, days = timezone.now(), queue_days(now=timezone.now())
+    now = timezone.now()
+    day = day_shown(now)
     context: dict[str, Any] = {
         "tab": "operations",
         "now": now,
         **queue_figures(),
+        "components": health_components(),
         "loads": queue_loads(now=now),
-        "components": health_lately(now=now)[0],
         "hosts": hosts(now),
         "alarms": Alarm.objects.filter(settled_at=None),
-        "error_rate": platform_share(days),
-        "ended": ended_plot(days),
-        "rates": rates_plot(days),
-        "open": open_plot(days),
-        "waits": waits_plot(days),
+        "error_rate": day.error_rate,
+        "charts": day.charts,
         "disks": [(disk, share(disk.total_bytes - disk.free_bytes, disk.total_bytes)) for disk in arena_disks()],
     }
     return render(request, "web/operations/operations.html", context)

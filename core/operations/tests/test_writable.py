@@ -33,10 +33,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 ASKED = """
     import django, os
     django.setup()
-    from django.utils import timezone
     from core.operations.health import health_components
     from core.operations.writable import database_write
-    print(health_components(now=timezone.now())["database"])
+    print(health_components()["database"])
     rest = os.environ["REST"]
     with open(rest, "wb", buffering=0) as file:
         try:
@@ -44,9 +43,9 @@ ASKED = """
                 pass
         except OSError:
             pass
-    print(health_components(now=timezone.now())["database"])
+    print(health_components()["database"])
     os.unlink(rest)
-    print(health_components(now=timezone.now())["database"])
+    print(health_components()["database"])
 """
 
 

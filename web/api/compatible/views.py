@@ -187,7 +187,7 @@ class HealthCheck(APIView):
     )
     def get(self, request: Request) -> Response:
         now = timezone.now()
-        components, active = health_lately(now=now)
+        components, active = health_lately()
         is_healthy = UNHEALTHY not in components.values()
         status = "healthy" if is_healthy else UNHEALTHY
         answer = {"status": status, "components": components, "timestamp": now}

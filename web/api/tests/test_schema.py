@@ -146,7 +146,7 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(logging.getLogger("django.request"), "disabled", True)
     # No worker runs here, so /health rightly answers 503.
     parts = ("database", "redis", "broker", "celery_workers", "watchdog", "engine", "storage", "certificate")
-    monkeypatch.setattr(views, "health_lately", lambda now: (dict.fromkeys(parts, HEALTHY), 0))
+    monkeypatch.setattr(views, "health_lately", lambda: (dict.fromkeys(parts, HEALTHY), 0))
     # Like Django's own test client: the database connection outlives the request.
     ends = (signals.request_started, signals.request_finished)
     for end in ends:
