@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import QueryDict
+from django.template.loader import render_to_string
 from django.utils import timezone
 
 from arena_kit.environment.registry import own_slugs
@@ -22,9 +23,11 @@ from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.results import Viewer
 from core.tournaments.seasons import season_list
 from core.tournaments.tables import own_place_list, table_rows
+from core.watching.shown import environment_shown
 from web.environments.contract import contract
 from web.environments.download_views import kits_of, own_players_of
 from web.ratings.parts import with_ratings
+from web.site.kept import for_all_readers
 from web.site.requests import page_number
 from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere
 from web.submissions.forms import AgentForm
@@ -73,13 +76,28 @@ def example_for(viewer: Viewer, row: Environment) -> Environment | None:
     return row if is_first and takes_example(row) else None
 
 
-def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament) -> dict[str, Any]:
-    """Return one page of an edition's table, and the places of the viewer's agents on other pages."""
+def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, owner: int | None) -> dict[str, Any]:
+    """Return one page of an edition's table, and the places of the viewer's agents on other pages.
+
+    owner: the key of the viewer, if any agent is theirs.
+    """
     form = TableForm(query, auto_id="table_%s")
     wanted = form.wanted
     table = Paginator(table_rows(tournament, wanted), ROWS_A_PAGE).get_page(page_number(query))
+    environment = tournament.environment
+
+    def body() -> str:
+        context = {"rows": with_ratings(table.object_list), "tournament": tournament, "environment": environment}
+        return render_to_string("web/environments/edition_rows.html", context | {"owner": owner}).strip()
+
     return {
-        "rows": with_ratings(table.object_list),
+        "body": for_all_readers(
+            f"edition:{tournament.pk}:{wanted.sort}:{table.number}:{owner}",
+            # Filters are too many to keep.
+            None if wanted.is_filtered else environment_shown(environment.slug),
+            [tournament.state, tournament.table_version, tournament.ledger_version],
+            body,
+        ),
         "table": table,
         "wanted": wanted,
         "filter": form,

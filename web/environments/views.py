@@ -65,7 +65,7 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
     def make(own: list[OwnAgent]) -> HttpResponse:
         context = {
             **board_parts(row, own),
-            **_edition(request, tournament),
+            **_edition(request, tournament, _owner(request, own)),
             **_address(request, request.path),
             "section": "edition",
             "is_live": tournament.state == TournamentState.RUNNING,
@@ -104,7 +104,7 @@ def environment_page(request: HttpRequest, row: Environment, own: list[OwnAgent]
     newest = tournament_latest(row)
     running = newest if newest is not None and newest.state == TournamentState.RUNNING else None
     context |= {
-        **board_table(request.GET, viewer_of(request), row),
+        **board_table(request.GET, viewer_of(request), row, owner=_owner(request, own)),
         **_address(request, reverse("web:environment", args=[row.slug])),
         "newest": newest,
         "is_running": running is not None,
@@ -120,13 +120,20 @@ def _address(request: HttpRequest, base: str) -> dict[str, str]:
     return {"base": base, "page": f"{base}?{request.GET.urlencode()}" if request.GET else base}
 
 
-def _edition(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
+def _owner(request: HttpRequest, own: list[OwnAgent]) -> int | None:
+    """Return the key of the viewer, if any agent is theirs: to all others a table looks alike."""
+    return request.user.pk if own else None
+
+
+def _edition(request: HttpRequest, tournament: Tournament, owner: int | None) -> dict[str, Any]:
     """Return the table of an edition, or why its results are withheld."""
     viewer = viewer_of(request)
     is_visible = results_visible(tournament, viewer)
     return {
         **(
-            edition_table(request.GET, viewer, tournament) if is_visible else {"withheld": withheld_because(tournament)}
+            edition_table(request.GET, viewer, tournament, owner=owner)
+            if is_visible
+            else {"withheld": withheld_because(tournament)}
         ),
         "tournament": tournament,
         "is_running": tournament.state == TournamentState.RUNNING,

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import QueryDict
+from django.template.loader import render_to_string
 from django.utils import timezone
 
 from core.models import Environment, Rating
@@ -13,26 +14,43 @@ from core.ratings.board import DAY, UNRATED_SHOWN, board_rows, changes_since, ra
 from core.ratings.tables import own_places
 from core.tournaments.results import Viewer
 from core.tournaments.selectors import rating_pool_get
+from core.watching.shown import environment_shown
 from web.ratings.parts import RatingView, current_ratings
 from web.site.exports import Row
 from web.site.forms import AsOfForm
+from web.site.kept import for_all_readers
 from web.site.requests import page_number
 from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere
 
 
-def board_table(query: QueryDict, viewer: Viewer, environment: Environment) -> dict[str, Any]:
-    """Return one page of the leaderboard; its last page also lists the agents that are not rated yet."""
+def board_table(query: QueryDict, viewer: Viewer, environment: Environment, *, owner: int | None) -> dict[str, Any]:
+    """Return one page of the leaderboard; its last page also lists the agents that are not rated yet.
+
+    owner: the key of the viewer, if any agent is theirs.
+    """
     form = TableForm(query, auto_id="table_%s")
     wanted = form.wanted
     table = Paginator(board_rows(environment, wanted), ROWS_A_PAGE).get_page(page_number(query))
-    rows = list(table.object_list)
+    pool = rating_pool_get(environment)
+
+    def body() -> str:
+        rows = list(table.object_list)
+        changes = changes_since(environment, rows, timezone.now() - DAY)
+        context = {"rows": current_ratings(rows, changes), "environment": environment, "owner": owner}
+        return render_to_string("web/ratings/leaderboard_rows.html", context).strip()
+
     unrated = [] if wanted.is_filtered or table.has_next() else unrated_list(environment)
-    changes = changes_since(environment, rows, timezone.now() - DAY)
     return {
-        "rows": current_ratings(rows, changes),
+        "body": for_all_readers(
+            f"board:{environment.pk}:{wanted.sort}:{table.number}:{owner}",
+            # Filters are too many to keep.
+            None if wanted.is_filtered else environment_shown(environment.slug),
+            [pool and pool.ledger_version, pool and pool.fitted_at],
+            body,
+        ),
         "unrated": unrated[:UNRATED_SHOWN],
         "unrated_more": max(0, len(unrated) - UNRATED_SHOWN),
-        "pool": rating_pool_get(environment),
+        "pool": pool,
         "as_of": AsOfForm(),
         "table": table,
         "wanted": wanted,

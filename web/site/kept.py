@@ -20,6 +20,7 @@ from django.middleware.csrf import get_token
 from django.urls import Resolver404, ResolverMatch
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
+from django.utils.safestring import SafeString, mark_safe
 
 from core.cache.answers import cached
 from core.resolving import LONGEST_PATH, resolved
@@ -76,7 +77,7 @@ CACHE_CONTROL = "public, max-age=0, s-maxage=1"
 VARY = (*ASKED_BY, "Accept-Encoding", "Authorization", "Cookie", "X-Seen")
 """Headers that decide which answer a request gets."""
 OWN_SECONDS = 60.0
-"""How long a page is kept for its one reader."""
+"""How long a page is kept for its one reader, and a part of pages for all."""
 RATE_LIMITS = frozenset({"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
 OF_ONE_REQUEST = RATE_LIMITS | {"content-encoding", "content-length", "set-cookie"}
 """Headers that are not kept."""
@@ -157,6 +158,17 @@ def for_one_reader(
     response = own[0] if own else HttpResponse(page) if page else make()
     patch_vary_headers(response, ASKED_BY)
     return response
+
+
+def for_all_readers(name: str, shown: Shown | None, facts: Sequence[object], make: Callable[[], str]) -> SafeString:
+    """Return the part of a page that `make` renders, or has rendered for another reader in the last minute.
+
+    shown: the version of what strangers see of its environment. facts: what else it shows, as the caller has read it.
+    """
+    if not is_on or shown is None:
+        return mark_safe(make())  # noqa: S308  (rendered by a template, which escapes)
+    version = f"{shown.version} {facts} {_release()}"
+    return mark_safe(cached(f"part:{name}", str, make, version=version, seconds=OWN_SECONDS))  # noqa: S308  (the same)
 
 
 def _release() -> str:
