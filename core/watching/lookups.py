@@ -69,11 +69,17 @@ VERSIONS = ByKey(
 )
 """The versions of an agent; the last three columns are true while a job of the version is open."""
 OPEN_DUELS = ByKey(
-    lambda agent: Duel.objects.filter(
-        Q(player_1__in=Submission.objects.filter(agent=agent)) | Q(player_2__in=Submission.objects.filter(agent=agent)),
-        state__in=OPEN,
-    ).values_list("state")[:1]
+    lambda agent: (
+        Duel.objects.filter(
+            Q(player_1__in=Submission.objects.filter(agent=agent))
+            | Q(player_2__in=Submission.objects.filter(agent=agent)),
+            state__in=OPEN,
+        )
+        .order_by()
+        .values_list("pk")[:1]
+    )
 )
+"""Any one open duel of an agent."""
 SITTINGS = ByKey(
     lambda agent: (
         Sitting.objects.filter(submission__agent=agent)

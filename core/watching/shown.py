@@ -94,9 +94,9 @@ def agent_duels_shown(agent: str) -> Shown | None:
 
 
 def _of_agent(around: Shown, key: int, facts: object) -> Shown:
-    versions, playing = VERSIONS(key), OPEN_DUELS(key)
-    is_moving = bool(playing) or any(any(row[-3:]) for row in versions)
-    return _both(around, [facts, versions, playing], is_moving=is_moving)
+    versions, is_playing = VERSIONS(key), bool(OPEN_DUELS(key))
+    is_moving = is_playing or any(any(row[-3:]) for row in versions)
+    return _both(around, [facts, versions, is_playing], is_moving=is_moving)
 
 
 def tournament_shown(key: int) -> Shown | None:
