@@ -69,6 +69,8 @@ def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
     """
     rows = seen(user.agents.filter(environment__is_active=True), user).select_related("environment")
     agents = list(rows.order_by("-pk")[:AGENTS_SHOWN])
+    if not agents:
+        return []
     results, lines = _results(agents), []
     for found in user_agent_list(agents):
         agent, standing, current = found.agent, found.standing, found.evaluation

@@ -49,6 +49,8 @@ def test_a_connection_that_stays_plans_a_lookup_once_and_one_of_a_pooler_never(m
     assert (lookup(alice.pk), planned()) == ([(alice.pk,)], before)
     monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
     assert (lookup(alice.pk), lookup(alice.pk), planned()) == ([(alice.pk,)], [(alice.pk,)], before + 1)
+    every = Lookup(lambda: User.objects.filter(username="alice").values_list("pk"), by_key=True)
+    assert (every(), every(), planned()) == ([(alice.pk,)], [(alice.pk,)], before + 2)
 
 
 @pytest.mark.postgres

@@ -11,6 +11,8 @@ from django.db.models import Exists, F, OuterRef, Q, Sum
 from core.cache.answers import cached
 from core.models import Duel, JobState, User
 
+FRESH_SECONDS = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Today:
@@ -21,9 +23,9 @@ class Today:
 
 
 def today_get(now: datetime) -> Today:
-    """Return the figures of today, at most a second old."""
+    """Return the figures of today, at most five seconds old."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return cached(f"today:{midnight:%Y-%m-%d}", Today, lambda: _today(midnight))
+    return cached(f"today:{midnight:%Y-%m-%d}", Today, lambda: _today(midnight), seconds=FRESH_SECONDS)
 
 
 def _today(midnight: datetime) -> Today:

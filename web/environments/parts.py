@@ -23,7 +23,6 @@ from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.results import Viewer
 from core.tournaments.seasons import season_list
 from core.tournaments.tables import own_place_list, table_rows
-from core.watching.shown import environment_shown
 from web.environments.contract import contract
 from web.environments.download_views import kits_of, own_players_of
 from web.ratings.parts import with_ratings
@@ -94,7 +93,7 @@ def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, o
         "body": for_all_readers(
             f"edition:{tournament.pk}:{wanted.sort}:{table.number}:{owner}",
             # Filters are too many to keep.
-            None if wanted.is_filtered else environment_shown(environment.slug),
+            None if wanted.is_filtered else environment.slug,
             [tournament.state, tournament.table_version, tournament.ledger_version],
             body,
         ),

@@ -14,7 +14,6 @@ from core.ratings.board import DAY, UNRATED_SHOWN, board_rows, changes_since, ra
 from core.ratings.tables import own_places
 from core.tournaments.results import Viewer
 from core.tournaments.selectors import rating_pool_get
-from core.watching.shown import environment_shown
 from web.ratings.parts import RatingView, current_ratings
 from web.site.exports import Row
 from web.site.forms import AsOfForm
@@ -44,7 +43,7 @@ def board_table(query: QueryDict, viewer: Viewer, environment: Environment, *, o
         "body": for_all_readers(
             f"board:{environment.pk}:{wanted.sort}:{table.number}:{owner}",
             # Filters are too many to keep.
-            None if wanted.is_filtered else environment_shown(environment.slug),
+            None if wanted.is_filtered else environment.slug,
             [pool and pool.ledger_version, pool and pool.fitted_at],
             body,
         ),

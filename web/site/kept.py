@@ -160,12 +160,14 @@ def for_one_reader(
     return response
 
 
-def for_all_readers(name: str, shown: Shown | None, facts: Sequence[object], make: Callable[[], str]) -> SafeString:
+def for_all_readers(name: str, slug: str | None, facts: Sequence[object], make: Callable[[], str]) -> SafeString:
     """Return the part of a page that `make` renders, or has rendered for another reader in the last minute.
 
-    shown: the version of what strangers see of its environment. facts: what else it shows, as the caller has read it.
+    slug: of the environment whose version it has; None for a part that is not kept. facts: what else it shows, as the
+    caller has read it.
     """
-    if not is_on or shown is None:
+    shown = environment_shown(slug) if is_on and slug is not None else None
+    if shown is None:
         return mark_safe(make())  # noqa: S308  (rendered by a template, which escapes)
     version = f"{shown.version} {facts} {_release()}"
     return mark_safe(cached(f"part:{name}", str, make, version=version, seconds=OWN_SECONDS))  # noqa: S308  (the same)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from core.models import Agent, RatingPool, Tournament
+from core.models import Agent, Participant, RatingPool, Tournament
 from core.submissions.naming import agent_rename
 from core.tests import factories
 from core.tests.factories import Cast
@@ -19,6 +20,7 @@ from web.conftest import As
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_answers")]
 EDITION = "editions/1/"
+ROWS = {"": "web/ratings/leaderboard_rows.html", EDITION: "web/environments/edition_rows.html"}
 
 
 @pytest.fixture
@@ -87,3 +89,26 @@ def test_each_reader_sees_their_own_agents(cast: Cast, agent: Agent, visit: As) 
     assert 'id="own-agents"' in _read(visit(cast.alice), agent)[0]
     for other in (visit(cast.charlie), Client()):
         assert 'id="own-agents"' not in _read(other, agent)[0]
+
+
+@pytest.mark.parametrize("page", ROWS)
+def test_rows_are_rendered_once_for_all_who_own_none(cast: Cast, agent: Agent, visit: As, page: str) -> None:
+    address, own = f"/environments/{agent.environment.slug}/{page}", re.compile(r'<tr role="row"[^>]* own">')
+    readers = [visit(cast.charlie), visit(cast.olga), Client(), visit(cast.alice), visit(cast.bob)]
+    answers = [reader.get(address) for reader in readers]
+    rendered = [ROWS[page] in [template.name for template in answer.templates] for answer in answers]
+    assert rendered == [True, False, False, True, True]
+    assert [len(own.findall(answer.content.decode())) for answer in answers] == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("page", ROWS)
+def test_rows_follow_a_new_table_and_a_fit_before_their_version_does(
+    cast: Cast, agent: Agent, visit: As, page: str
+) -> None:
+    address = f"/environments/{agent.environment.slug}/{page}"
+    assert "1777" not in visit(cast.charlie).get(address).content.decode()
+    # As the end of an edition does.
+    Participant.objects.filter(submission__agent=agent).update(rating=1777)
+    Tournament.objects.update(table_version=99)
+    _fit(agent)
+    assert "1777" in visit(cast.olga).get(address).content.decode()
