@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
@@ -9,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from core.courses.sight import public, released_to_all
 from core.duels.latest import NOT_STRUCK
 from core.jobs.states import OPEN
+from core.lookup import Lookup
 from core.models import LADDER, Audience, Duel, JobState, Participant, Tournament, TournamentState
 from core.watching.services import why_not_live
 
@@ -23,6 +25,8 @@ FOLLOWED = (
     "started_at",
 )
 """The further columns of a running duel, to show its moves and its progress."""
+FIGURES = ("outcome", "player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "draws", "ended_at")
+"""The further columns of a result."""
 MOST_TOURNAMENTS, MOST_RUNNING, MOST_RESULTS = 24, 12, 12
 NAMED = (
     "player_1__number",
@@ -59,17 +63,28 @@ class Wall:
 
 
 def wall_get() -> Wall:
-    """Return what everyone may see of what is played now. Five queries."""
-    running = running_duels()
+    """Return what everyone may see of what is played now. Six queries."""
+    playing, ended = PLAYING(), ENDED()
+    rows = _rows([*playing, *ended])
+    running = _running(playing, rows)
     featured = next((duel for duel in running if not why_not_live(duel)), None)
-    return Wall(_tournaments(), running, _results(), featured)
+    return Wall(_tournaments(), running, [rows[key] for (key,) in ended if key in rows], featured)
 
 
 def running_duels() -> list[Duel]:
-    """Return the running duels that everyone may see, the one that has run longest first. One query."""
-    rows = _public().filter(state=JobState.RUNNING).select_related("player_1__agent__environment", "player_2__agent")
-    rows = rows.only(*NAMED, *FOLLOWED)
-    return list(rows.order_by("started_at", "pk")[:MOST_RUNNING])
+    """Return the running duels that everyone may see, the one that has run longest first. Two queries."""
+    playing = PLAYING()
+    return _running(playing, _rows(playing))
+
+
+def _rows(keys: Iterable[tuple[int, ...]]) -> dict[int, Duel]:
+    rows = Duel.objects.select_related("player_1__agent__environment", "player_2__agent")
+    return rows.only(*NAMED, *FOLLOWED, *FIGURES).in_bulk([key for (key,) in keys])
+
+
+def _running(playing: Iterable[tuple[int, ...]], rows: Mapping[int, Duel]) -> list[Duel]:
+    """Return the duels that have not ended since their keys were read."""
+    return [rows[key] for (key,) in playing if key in rows and rows[key].state == JobState.RUNNING]
 
 
 def duel_is_public(duel: Duel) -> bool:
@@ -83,11 +98,21 @@ def _public() -> QuerySet[Duel]:
     return Duel.objects.filter(released_to_all(), tournament__environment__is_active=True)
 
 
-def _results() -> list[Duel]:
-    rows = _public().filter(NOT_STRUCK, state=JobState.SUCCEEDED)
-    rows = rows.select_related("player_1__agent__environment", "player_2__agent")
-    figures = ("outcome", "player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "draws", "ended_at")
-    return list(rows.only(*figures, *NAMED).order_by("-ended_at", "-pk")[:MOST_RESULTS])
+# Keys by themselves, in queries that are planned once: PostgreSQL needs thirty times longer to plan one of all these
+# tables than to answer it.
+PLAYING = Lookup(
+    lambda: _public().filter(state=JobState.RUNNING).order_by("started_at", "pk").values_list("pk")[:MOST_RUNNING],
+    by_key=True,
+)
+ENDED = Lookup(
+    lambda: (
+        _public()
+        .filter(NOT_STRUCK, state=JobState.SUCCEEDED)
+        .order_by("-ended_at", "-pk")
+        .values_list("pk")[:MOST_RESULTS]
+    ),
+    by_key=True,
+)
 
 
 def _tournaments() -> list[WallTournament]:

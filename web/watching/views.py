@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import conditional_page
 
 from core.duels.featured import featured_get
-from core.watching.wall import running_duels
+from core.watching.wall import PLAYING
 from web.watching.parts import wall_part
 
 
@@ -17,5 +17,5 @@ def watch(request: HttpRequest) -> HttpResponse:
     part = wall_part()
     if request.headers.get("HX-Target") == "wall":
         return HttpResponse(part)
-    films = [] if running_duels() else featured_get().films
+    films = [] if PLAYING() else featured_get().films
     return render(request, "web/watching/watch.html", {"part": part, "films": films})
