@@ -1,4 +1,4 @@
-"""The health of the arena, component by component. Every check is answered in time, even if a component hangs."""
+"""The health of the arena, component by component. Monitors are answered in time, even if a component hangs."""
 
 from __future__ import annotations
 
@@ -97,13 +97,14 @@ def _states(found: Mapping[str, object]) -> dict[str, str]:
 def ask_all(
     *groups: Mapping[str, Callable[[], Answer]], here: Mapping[str, Callable[[], Answer]] | None = None
 ) -> dict[str, Answer | Exception]:
-    """Return the answers, or the exceptions, by name within PATIENCE_SECONDS.
+    """Return the answers, or the exceptions, by name within PATIENCE_SECONDS, or when the last one of `here` is asked.
 
     Each group is asked in its own thread, one question after the other, over one connection to the database. A question
     is not asked again before it has been answered, so a component that hangs for hours holds one thread of this
     process, and every further caller waits for that thread.
 
-    here: questions that the caller's own thread asks meanwhile; only `_Unhealthy` is an answer to them.
+    here: questions that the caller's own thread asks meanwhile, however long they take; of what they raise only
+    `_Unhealthy` is an answer.
     """
     futures = {name: future for group in groups for name, future in _ask(group).items()}
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -179,8 +180,7 @@ def _workers() -> None:
     done = Q(state=JobState.RUNNING, lease_expires_at__gt=Now()) | Q(
         state=JobState.SUCCEEDED, ended_at__gt=Now() - STUCK_AFTER
     )
-    for (kind,) in LATE():
-        queue = queue_of(JOB_MODELS[kind])
+    for queue, kind in {queue_of(JOB_MODELS[kind]): kind for (kind,) in LATE()}.items():
         models = (model for model in JOB_MODELS.values() if queue_of(model) == queue)
         if not any(model._base_manager.filter(done).exists() for model in models):
             raise _Unhealthy(f"waiting for more than {STUCK_AFTER}, with no worker of the queue {queue}: {kind}")

@@ -11,7 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q, Sum
 from core.cache.answers import cached
 from core.models import Duel, JobState, User
 
-FRESH_SECONDS = 5.0
+KEPT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Today:
 def today_get(now: datetime) -> Today:
     """Return the figures of today, at most five seconds old."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return cached(f"today:{midnight:%Y-%m-%d}", Today, lambda: _today(midnight), seconds=FRESH_SECONDS)
+    return cached(f"today:{midnight:%Y-%m-%d}", Today, lambda: _today(midnight), seconds=KEPT_SECONDS)
 
 
 def _today(midnight: datetime) -> Today:

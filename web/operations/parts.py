@@ -22,7 +22,7 @@ COLOURS = ("--first", "--second", "--good", "--busy", "--accent")
 DASHES: tuple[tuple[int, ...], ...] = ((), (6, 4), (2, 3), (10, 3, 2, 3), (1, 5))
 """Lines differ by their strokes as well as by their colours."""
 NOTHING = "–"
-DAY_SECONDS = 60.0
+KEPT_SECONDS = 60.0
 """Age up to which the charts of the day are shown as they are."""
 
 
@@ -92,7 +92,7 @@ class DayShown(NamedTuple):
 
 def day_shown(now: datetime) -> DayShown:
     """Return the charts of the day, made at most a minute ago."""
-    found = cached("operations:day", DayShown, lambda: _day(now), seconds=DAY_SECONDS)
+    found = cached("operations:day", DayShown, lambda: _day(now), seconds=KEPT_SECONDS)
     return found._replace(charts=mark_safe(found.charts))  # noqa: S308  (rendered by a template, which escapes)
 
 

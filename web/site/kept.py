@@ -1,4 +1,4 @@
-"""Answers that are kept for as long as the version of what they show: those to strangers, and pages of one reader."""
+"""Answers to strangers, pages of one reader and parts of pages, each kept while the version of what it shows stays."""
 
 from __future__ import annotations
 
@@ -161,16 +161,18 @@ def for_one_reader(
 
 
 def for_all_readers(name: str, slug: str | None, facts: Sequence[object], make: Callable[[], str]) -> SafeString:
-    """Return the part of a page that `make` renders, or has rendered for another reader in the last minute.
+    """Return the part of a page that `make` renders, or has rendered under this name in the last minute.
 
-    slug: of the environment whose version it has; None for a part that is not kept. facts: what else it shows, as the
-    caller has read it.
+    name: with all in which its readers differ. slug: of the environment whose version it has; None for a part that is
+    not kept. facts: what else it shows, as the caller has read it.
     """
     shown = environment_shown(slug) if is_on and slug is not None else None
     if shown is None:
         return mark_safe(make())  # noqa: S308  (rendered by a template, which escapes)
-    version = f"{shown.version} {facts} {_release()}"
-    return mark_safe(cached(f"part:{name}", str, make, version=version, seconds=OWN_SECONDS))  # noqa: S308  (the same)
+    # In the key: while another caller renders the rows of a new version, those of the last one would be shown, and kept
+    # in pages that are new otherwise.
+    version = sha256(f"{shown.version} {facts} {_release()}".encode()).hexdigest()
+    return mark_safe(cached(f"part:{name}:{version}", str, make, seconds=OWN_SECONDS))  # noqa: S308  (the same)
 
 
 def _release() -> str:
