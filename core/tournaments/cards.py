@@ -57,10 +57,10 @@ def environment_cards(viewer: Viewer) -> list[EnvironmentCard]:
     return [EnvironmentCard(row, found.get(row.pk, Figures())) for row in rows]
 
 
-def environment_card(environment: Environment) -> EnvironmentCard:
-    """One environment with its figures. Two queries."""
+def environment_figures(environment: Environment) -> Figures:
+    """The figures of one environment. Two queries."""
     lookups = _APPLICATION if environment.is_app else _BOARD if environment.is_scored else _GAME
-    return EnvironmentCard(environment, _figures(lookups, environment.pk).get(environment.pk, Figures()))
+    return _figures(lookups, environment.pk).get(environment.pk, Figures())
 
 
 Part = tuple[Lookup, Callable[..., dict[str, Any]]]

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import QueryDict
-from django.template.loader import render_to_string
 from django.utils import timezone
 
 from arena_kit.environment.registry import own_slugs
@@ -26,9 +25,8 @@ from core.tournaments.tables import own_place_list, table_rows
 from web.environments.contract import contract
 from web.environments.download_views import kits_of, own_players_of
 from web.ratings.parts import with_ratings
-from web.site.kept import for_all_readers
 from web.site.requests import page_number
-from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere
+from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere, table_body
 from web.submissions.forms import AgentForm
 from web.submissions.parts import upload_quotas
 
@@ -83,22 +81,18 @@ def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, o
     form = TableForm(query, auto_id="table_%s")
     wanted = form.wanted
     table = Paginator(table_rows(tournament, wanted), ROWS_A_PAGE).get_page(page_number(query))
-    environment = tournament.environment
-
-    def body() -> str:
-        context = {"rows": with_ratings(table.object_list), "tournament": tournament, "environment": environment}
-        return render_to_string("web/environments/edition_rows.html", context | {"owner": owner}).strip()
-
     return {
-        "body": for_all_readers(
-            f"edition:{tournament.pk}:{wanted.sort}:{table.number}:{owner}",
-            # Filters are too many to keep.
-            None if wanted.is_filtered else environment.slug,
-            [tournament.state, tournament.table_version, tournament.ledger_version],
-            body,
+        "body": table_body(
+            "web/environments/edition_rows.html",
+            lambda: {"rows": with_ratings(table.object_list), "tournament": tournament},
+            environment=tournament.environment,
+            wanted=wanted,
+            number=table.number,
+            owner=owner,
+            facts=[tournament.pk, tournament.state, tournament.table_version, tournament.ledger_version],
         ),
         "table": table,
         "wanted": wanted,
         "filter": form,
-        "own_elsewhere": own_elsewhere(viewer, partial(own_place_list, tournament), wanted, table),
+        "own_elsewhere": owner and own_elsewhere(viewer, partial(own_place_list, tournament), wanted, table),
     }

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import QueryDict
-from django.template.loader import render_to_string
 from django.utils import timezone
 
 from core.models import Environment, Rating
@@ -17,9 +16,8 @@ from core.tournaments.selectors import rating_pool_get
 from web.ratings.parts import RatingView, current_ratings
 from web.site.exports import Row
 from web.site.forms import AsOfForm
-from web.site.kept import for_all_readers
 from web.site.requests import page_number
-from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere
+from web.site.tables import ROWS_A_PAGE, TableForm, own_elsewhere, table_body
 
 
 def board_table(query: QueryDict, viewer: Viewer, environment: Environment, *, owner: int | None) -> dict[str, Any]:
@@ -32,20 +30,20 @@ def board_table(query: QueryDict, viewer: Viewer, environment: Environment, *, o
     table = Paginator(board_rows(environment, wanted), ROWS_A_PAGE).get_page(page_number(query))
     pool = rating_pool_get(environment)
 
-    def body() -> str:
+    def context() -> dict[str, object]:
         rows = list(table.object_list)
-        changes = changes_since(environment, rows, timezone.now() - DAY)
-        context = {"rows": current_ratings(rows, changes), "environment": environment, "owner": owner}
-        return render_to_string("web/ratings/leaderboard_rows.html", context).strip()
+        return {"rows": current_ratings(rows, changes_since(environment, rows, timezone.now() - DAY))}
 
     unrated = [] if wanted.is_filtered or table.has_next() else unrated_list(environment)
     return {
-        "body": for_all_readers(
-            f"board:{environment.pk}:{wanted.sort}:{table.number}:{owner}",
-            # Filters are too many to keep.
-            None if wanted.is_filtered else environment.slug,
-            [pool and pool.ledger_version, pool and pool.fitted_at],
-            body,
+        "body": table_body(
+            "web/ratings/leaderboard_rows.html",
+            context,
+            environment=environment,
+            wanted=wanted,
+            number=table.number,
+            owner=owner,
+            facts=[environment.pk, pool and pool.ledger_version, pool and pool.fitted_at],
         ),
         "unrated": unrated[:UNRATED_SHOWN],
         "unrated_more": max(0, len(unrated) - UNRATED_SHOWN),
@@ -54,7 +52,8 @@ def board_table(query: QueryDict, viewer: Viewer, environment: Environment, *, o
         "table": table,
         "wanted": wanted,
         "filter": form,
-        "own_elsewhere": own_elsewhere(viewer, lambda owner: own_places(ranked(environment), owner), wanted, table),
+        "own_elsewhere": owner
+        and own_elsewhere(viewer, lambda person: own_places(ranked(environment), person), wanted, table),
     }
 
 

@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
 from django.contrib.messages import get_messages
@@ -20,7 +20,6 @@ from django.middleware.csrf import get_token
 from django.urls import Resolver404, ResolverMatch
 from django.utils.cache import get_conditional_response, patch_vary_headers
 from django.utils.http import http_date
-from django.utils.safestring import SafeString, mark_safe
 
 from core.cache.answers import cached
 from core.resolving import LONGEST_PATH, resolved
@@ -38,6 +37,7 @@ from core.watching.shown import (
 )
 
 Next = Callable[[HttpRequest], HttpResponseBase]
+Part = TypeVar("Part")
 KEPT: Mapping[str, tuple[Callable[..., Shown | None], tuple[str, ...]]] = {
     "web:home": (now_shown, ()),
     "web:watch": (now_shown, ()),
@@ -160,19 +160,19 @@ def for_one_reader(
     return response
 
 
-def for_all_readers(name: str, slug: str | None, facts: Sequence[object], make: Callable[[], str]) -> SafeString:
-    """Return the part of a page that `make` renders, or has rendered under this name in the last minute.
+def for_all_readers(name: str, slug: str | None, facts: Sequence[object], kind: Any, make: Callable[[], Part]) -> Part:
+    """Return the part of a page that `make` makes, or has made under this name in the last minute.
 
     name: with all in which its readers differ. slug: of the environment whose version it has; None for a part that is
-    not kept. facts: what else it shows, as the caller has read it.
+    not kept. facts: what else it shows, as the caller has read it. kind: its type, as `cached` takes it.
     """
     shown = environment_shown(slug) if is_on and slug is not None else None
     if shown is None:
-        return mark_safe(make())  # noqa: S308  (rendered by a template, which escapes)
-    # In the key: while another caller renders the rows of a new version, those of the last one would be shown, and kept
-    # in pages that are new otherwise.
+        return make()
+    # In the key: while another caller makes the part of a new version, that of the last one would be shown, and kept in
+    # pages that are new otherwise.
     version = sha256(f"{shown.version} {facts} {_release()}".encode()).hexdigest()
-    return mark_safe(cached(f"part:{name}:{version}", str, make, seconds=OWN_SECONDS))  # noqa: S308  (the same)
+    return cached(f"part:{name}:{version}", kind, make, seconds=OWN_SECONDS)
 
 
 def _release() -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django import forms
 from django.core.paginator import Page
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
 
-from core.models import User
+from core.models import Environment, User
 from core.ratings.tables import DEFAULT_SORT, LARGEST_COUNT, SORTS, OwnPlace, TableFilter
 from core.tournaments.results import Viewer
+from web.site.kept import for_all_readers
 
 ROWS_A_PAGE = 50
 OWN_PLACES = 5
@@ -47,3 +50,28 @@ def own_elsewhere(
     shown = range(table.start_index(), table.end_index() + 1)
     places = [place for place in find(viewer) if place.row not in shown]
     return [(place, -(-place.row // table.paginator.per_page)) for place in places[:OWN_PLACES]]
+
+
+def table_body(
+    template: str,
+    context: Callable[[], dict[str, object]],
+    *,
+    environment: Environment,
+    wanted: TableFilter,
+    number: int,
+    owner: int | None,
+    facts: Sequence[object],
+) -> SafeString:
+    """Return the rows of a page of a table as HTML, rendered once for all readers of its version but `owner`.
+
+    number: of the page. owner: the key of the viewer, if any agent is theirs. facts: which table it is, and what tells
+    its versions apart.
+    """
+
+    def make() -> str:
+        return render_to_string(template, context() | {"environment": environment, "owner": owner}).strip()
+
+    # Filters are too many to keep.
+    slug = None if wanted.is_filtered else environment.slug
+    name = f"{template}:{wanted.sort}:{number}:{owner}"
+    return mark_safe(for_all_readers(name, slug, facts, str, make))  # noqa: S308  (rendered by a template, which escapes)

@@ -10,8 +10,9 @@ from django.template import Context
 from core.models import Environment, Tournament
 from core.people.rights import may
 from core.sittings.permissions import environment_obstacle
-from core.tournaments.cards import environment_card
+from core.tournaments.cards import Figures, environment_figures
 from core.tournaments.selectors import tournament_latest
+from web.site.kept import for_all_readers
 
 register = template.Library()
 
@@ -22,7 +23,9 @@ def environment_head(context: Context, environment: Environment, section: str) -
     return {
         "environment": environment,
         "section": section,
-        "card": environment_card(environment),
+        "figures": for_all_readers(
+            f"figures:{environment.pk}", environment.slug, [], Figures, lambda: environment_figures(environment)
+        ),
         "newest": _newest(context, environment),
         "plays_people": not environment.is_scored and not environment_obstacle(environment),
         "user": context["user"],

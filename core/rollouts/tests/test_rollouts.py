@@ -73,7 +73,7 @@ from core.submissions.existing import submission_delete
 from core.submissions.phases import build_succeed
 from core.tests import applications, factories
 from core.tests.applications import MEMBERS, finished, running
-from core.tournaments.cards import environment_card
+from core.tournaments.cards import environment_figures
 
 pytestmark = pytest.mark.django_db
 STRANGER = AnonymousUser()
@@ -415,7 +415,7 @@ def test_the_board_ranks_agents_by_the_tasks_that_they_solve(desk: Environment, 
     assert found.rows[0].interval.low < 1.0
     assert found.rows[2].open_count == 6
     # The card of the environment counts agents that have worked for the board.
-    card = environment_card(desk).figures
+    card = environment_figures(desk)
     assert (card.agent_count, card.user_count, card.task_count) == (2, 1, 3)
 
 

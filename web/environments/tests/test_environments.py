@@ -243,7 +243,7 @@ def test_more_participants_and_own_agents_take_no_more_queries(
     for round_ in (1, 2):
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         factories.tournament(players, edition=round_)
-        with django_assert_max_num_queries(23):
+        with django_assert_max_num_queries(24):
             assert client.get(ADDRESS).status_code == 200
 
 
