@@ -27,7 +27,7 @@ class Lookup:
     """A query of rows by given values, each of them used in a comparison as it is. Its SQL is written at its first use.
 
     make: returns the query for values; the columns of its rows come as the database has them.
-    by_key: whether one plan fits all values, as few rows have any of them, or as there are none. PostgreSQL, which
+    by_key: whether one plan fits all values, as few rows have any of them, or as it takes no values. PostgreSQL, which
     takes longer to plan such a query than to answer it, then plans it once for each connection that stays.
     """
 

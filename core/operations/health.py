@@ -1,4 +1,4 @@
-"""The health of the arena, component by component. Monitors are answered in time, even if a component hangs."""
+"""The health of the arena, component by component. Monitors are answered in time even if one hangs."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ def _states(found: Mapping[str, object]) -> dict[str, str]:
 def ask_all(
     *groups: Mapping[str, Callable[[], Answer]], here: Mapping[str, Callable[[], Answer]] | None = None
 ) -> dict[str, Answer | Exception]:
-    """Return the answers, or the exceptions, by name within PATIENCE_SECONDS, or when the last one of `here` is asked.
+    """Return the answers, or the exceptions, by name within PATIENCE_SECONDS.
 
     Each group is asked in its own thread, one question after the other, over one connection to the database. A question
     is not asked again before it has been answered, so a component that hangs for hours holds one thread of this
     process, and every further caller waits for that thread.
 
-    here: questions that the caller's own thread asks meanwhile, however long they take; of what they raise only
-    `_Unhealthy` is an answer.
+    here: questions that the caller's own thread asks meanwhile, for which it waits as long as they take; of what they
+    raise only `_Unhealthy` is an answer.
     """
     futures = {name: future for group in groups for name, future in _ask(group).items()}
     deadline = time.monotonic() + PATIENCE_SECONDS

@@ -121,7 +121,7 @@ def _address(request: HttpRequest, base: str) -> dict[str, str]:
 
 
 def _owner(request: HttpRequest, own: list[OwnAgent]) -> int | None:
-    """Return the key of the viewer, if any agent is theirs: to all others a table looks alike."""
+    """Return the key of the viewer, if any agent is theirs."""
     return request.user.pk if own else None
 
 

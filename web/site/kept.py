@@ -161,18 +161,19 @@ def for_one_reader(
 
 
 def for_all_readers(name: str, slug: str | None, facts: Sequence[object], kind: Any, make: Callable[[], Part]) -> Part:
-    """Return the part of a page that `make` makes, or has made under this name in the last minute.
+    """Return the part of a page that `make` makes, or has made lately for another reader.
 
-    name: with all in which its readers differ. slug: of the environment whose version it has; None for a part that is
-    not kept. facts: what else it shows, as the caller has read it. kind: its type, as `cached` takes it.
+    slug: of the environment whose version the part has; None for one that is not kept. facts: what else it shows, as
+    the caller has read it. kind: its type, as `cached` takes it.
     """
     shown = environment_shown(slug) if is_on and slug is not None else None
     if shown is None:
         return make()
-    # In the key: while another caller makes the part of a new version, that of the last one would be shown, and kept in
-    # pages that are new otherwise.
+    # The version is in the key and not given as such: else `cached` would return the part of the last version while
+    # another caller makes the new one, and a page that is new otherwise would be kept with it.
     version = sha256(f"{shown.version} {facts} {_release()}".encode()).hexdigest()
-    return cached(f"part:{name}:{version}", kind, make, seconds=OWN_SECONDS)
+    # While versions follow each other, few of them are held at a time.
+    return cached(f"part:{name}:{version}", kind, make, seconds=min(OWN_SECONDS, 10 * shown.seconds))
 
 
 def _release() -> str:

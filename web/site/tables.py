@@ -62,16 +62,17 @@ def table_body(
     owner: int | None,
     facts: Sequence[object],
 ) -> SafeString:
-    """Return the rows of a page of a table as HTML, rendered once for all readers of its version but `owner`.
+    """Return the rows of a page of a table as HTML: rendered once for all readers, then with those of `owner` marked.
 
     number: of the page. owner: the key of the viewer, if any agent is theirs. facts: which table it is, and what tells
     its versions apart.
     """
 
     def make() -> str:
-        return render_to_string(template, context() | {"environment": environment, "owner": owner}).strip()
+        return render_to_string(template, context() | {"environment": environment}).strip()
 
     # Filters are too many to keep.
     slug = None if wanted.is_filtered else environment.slug
-    name = f"{template}:{wanted.sort}:{number}:{owner}"
-    return mark_safe(for_all_readers(name, slug, facts, str, make))  # noqa: S308  (rendered by a template, which escapes)
+    html = for_all_readers(f"{template}:{wanted.sort}:{number}", slug, facts, str, make)
+    # Names cannot look like this: templates escape their quotes.
+    return mark_safe(html.replace(f' owner-{owner}">', ' own">'))  # noqa: S308  (rendered by a template, which escapes)

@@ -20,12 +20,13 @@ register = template.Library()
 @register.inclusion_tag("web/environments/head.html", takes_context=True)
 def environment_head(context: Context, environment: Environment, section: str) -> dict[str, Any]:
     """Draw the head of a page of an environment. section: the tab that is open."""
+    # Tasks and rollouts of an application are not in the version of its environment.
+    slug = None if environment.is_app else environment.slug
+    key = f"figures:{environment.pk}"
     return {
         "environment": environment,
         "section": section,
-        "figures": for_all_readers(
-            f"figures:{environment.pk}", environment.slug, [], Figures, lambda: environment_figures(environment)
-        ),
+        "figures": for_all_readers(key, slug, [], Figures, lambda: environment_figures(environment)),
         "newest": _newest(context, environment),
         "plays_people": not environment.is_scored and not environment_obstacle(environment),
         "user": context["user"],

@@ -414,9 +414,9 @@ def test_the_board_ranks_agents_by_the_tasks_that_they_solve(desk: Environment, 
     assert found.rows[0].interval is not None
     assert found.rows[0].interval.low < 1.0
     assert found.rows[2].open_count == 6
-    # The card of the environment counts agents that have worked for the board.
-    card = environment_figures(desk)
-    assert (card.agent_count, card.user_count, card.task_count) == (2, 1, 3)
+    # The head of its pages counts agents that have worked for the board.
+    figures = environment_figures(desk)
+    assert (figures.agent_count, figures.user_count, figures.task_count) == (2, 1, 3)
 
 
 def test_nobody_gets_a_second_chance_for_the_board_but_new_tasks_are_worked_at(desk: Environment, ann: User) -> None:
