@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core.models import AuditEntry, Environment, Task, User
@@ -121,3 +123,14 @@ def test_the_page_of_a_task_archives_brings_back_and_deletes(desk: Environment, 
         "Only organisers and the member"
         in as_user(ann).post(f"{PAGE}count/", {"act": "archive"}, follow=True).content.decode()
     )
+
+
+def test_the_number_of_tasks_on_the_page_is_that_of_now(desk: Environment, olga: Client, kept_answers: None) -> None:
+    def shown(name: str) -> int:
+        page = as_user(factories.user(name)).get("/environments/desk/").content.decode()
+        [count] = re.findall(r"<dt>Tasks</dt><dd>(\d+)</dd>", page)
+        return int(count)
+
+    before = shown("ben")
+    Task.objects.filter(key="new").update(archived_at=timezone.now())
+    assert shown("eve") == before - 1
