@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -20,7 +20,7 @@ from core.submissions.last_duels import LastDuel, last_duels
 from core.submissions.progress import OWNED, Progress, agent_progress
 from core.submissions.tries import agents_visible
 from core.tournaments.results import Viewer
-from core.watching.shown import STILL_SECONDS, agent_shown, now_shown
+from core.watching.shown import STILL_SECONDS, Shown, agent_shown, now_shown
 from web.site.context_processors import unread_shown
 from web.site.fragments import render_page
 from web.site.kept import for_one_reader
@@ -49,7 +49,8 @@ def agent_page(
     if seen is not None and seen == _strangers_stamp(row, viewer):
         return HttpResponse(status=204)
     with one_moment():
-        state = None if _is_as_strangers_see_it(request, row, viewer) else _state(row, viewer)
+        shown = cache(lambda: agent_shown(row.environment.slug, row.name) or now_shown())
+        state = None if _is_as_strangers_see_it(request, row, viewer, shown) else _state(row, viewer)
         if state is not None and seen == state[-1].stamp:
             return HttpResponse(status=204)
         team = team_parts(row.owner, sender_of(request))
@@ -58,7 +59,7 @@ def agent_page(
             context = _context(request, row, state or _state(row, viewer), form) | team | dict(more or {})
             return render_page(request, "web/submissions/agent.html", context, FRAGMENTS, status)
 
-        return for_one_reader(request, lambda: [*_facts(row, viewer, state), str(team), unread_shown(request)], make)
+        return for_one_reader(request, lambda: [*_facts(request, row, state, shown()), str(team)], make)
 
 
 def _context(request: HttpRequest, row: Agent, state: State, form: FilesForm) -> dict[str, object]:
@@ -78,19 +79,27 @@ def _strangers_stamp(row: Agent, viewer: Viewer) -> str | None:
     return cached(f"stamp:{row.pk}", str, lambda: _state(row, viewer)[-1].stamp, version=shown.version)
 
 
-def _is_as_strangers_see_it(request: HttpRequest, row: Agent, viewer: Viewer) -> bool:
-    """Return whether a whole page shows no more of an agent than strangers see: then their version of it is enough."""
+def _is_as_strangers_see_it(request: HttpRequest, row: Agent, viewer: Viewer, shown: Callable[[], Shown]) -> bool:
+    """Return whether a whole page shows no more of an agent than strangers see: then their version of it is enough.
+
+    shown: returns that version. Where something moves, people who are logged in need a state, which is found in a part
+    of the time that their page takes.
+    """
     is_whole = request.method == "GET" and "HX-Target" not in request.headers
-    return is_whole and row.owner_id != viewer.pk and not may(viewer) and not courses_with(viewer, SOURCES)
+    is_strangers = row.owner_id != viewer.pk and not may(viewer) and not courses_with(viewer, SOURCES)
+    return is_whole and is_strangers and (not isinstance(viewer, User) or shown().seconds == STILL_SECONDS)
 
 
-def _facts(row: Agent, viewer: Viewer, state: State | None) -> list[object]:
-    """Return what the page of an agent depends on for a person who is logged in. state: None as strangers see it."""
+def _facts(request: HttpRequest, row: Agent, state: State | None, shown: Shown) -> list[object]:
+    """Return what the page of an agent depends on for a person who is logged in.
+
+    state: None for a page as strangers see it, while nothing moves. shown: the version of that.
+    """
+    viewer = viewer_of(request)
     assert isinstance(viewer, User)
-    shown = agent_shown(row.environment.slug, row.name) or now_shown()
     return [
-        state[-1].stamp if state else shown.seconds == STILL_SECONDS or int(time.time()),
-        *[shown.version, OWNED(viewer.pk, row.environment_id), roles_of(viewer), may(viewer, "core.view_submission")],
+        *[state and state[-1].stamp, shown.version, unread_shown(request), OWNED(viewer.pk, row.environment_id)],
+        *[roles_of(viewer), may(viewer, "core.view_submission")],
     ]
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
+import time_machine
 from django.core.cache import caches
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from core.models import Agent, Course, Environment, JobState, Member, Role, User
+from core.models import Agent, Course, Environment, JobState, Member, Role, TournamentState, User
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
@@ -102,6 +105,19 @@ def test_a_page_of_another_follows_what_its_reader_can_do(cast: Cast, agent: Age
     assert "Challenge mine" not in second
     factories.ready(factories.agent(cast.bob, agent.environment, "bobs"))
     assert "Challenge mine" in _read(bob, agent)[0]
+
+
+def test_a_page_of_another_is_kept_from_second_to_second_while_an_edition_runs(
+    cast: Cast, agent: Agent, visit: As
+) -> None:
+    players = [agent.submissions.get(), *(factories.ready(factories.agent(cast.bob, agent.environment)) for _ in "ab")]
+    factories.tournament(players, state=TournamentState.RUNNING)
+    charlie = visit(cast.charlie)
+    first, made = _read(charlie, agent)
+    with time_machine.travel(timezone.now() + timedelta(seconds=2)):
+        second, kept = _read(charlie, agent)
+    assert second == first
+    assert kept < made
 
 
 def _fit(agent: Agent) -> None:
