@@ -28,6 +28,7 @@ if (here / "is-broken").exists():
     raise ValueError("this release cannot be loaded")
 while not (here / "may-load").exists():
     time.sleep(0.02)
+(here / f"loaded-{os.getpid()}").touch()
 
 def application(environ, start_response):
     start_response("200 OK", [])
@@ -58,7 +59,7 @@ def site(folder: Path, *, workers: int) -> Iterator[tuple[subprocess.Popen[bytes
     variables = {**os.environ, "PYTHONPATH": str(folder)}
     options = (f"--workers={workers}", "--graceful-timeout=2", "--no-control-socket", "--config=python:core.handover")
     with running(variables, "-m", "gunicorn", "slow_site", f"--bind=127.0.0.1:{port}", *options) as process:
-        wait_until(lambda: answers(port) and len(loading(folder)) == workers)
+        wait_until(lambda: answers(port) and len([*folder.glob("loaded-*")]) == workers)
         yield process, port
 
 
@@ -90,7 +91,7 @@ def test_old_processes_serve_while_the_new_release_cannot_be_loaded_and_end_once
         old = loading(tmp_path)
         (tmp_path / "is-broken").touch()
         process.send_signal(signal.SIGHUP)
-        wait_until(lambda: len(loading(tmp_path)) >= 6)
+        wait_until(lambda: process.poll() is not None or len(loading(tmp_path)) >= 6)
         assert process.poll() is None
         assert served_by(port) in old
         (tmp_path / "is-broken").unlink()
