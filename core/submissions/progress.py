@@ -150,7 +150,14 @@ def agent_progress(
     )
     facts = [
         *[field.value_from_object(agent) for field in agent._meta.concrete_fields],
-        *[agent.owner.is_active, agent.environment.closed_because, playing and playing.pk, rank, rating],
+        *[
+            agent.owner.is_active,
+            agent.owner.team,
+            agent.environment.closed_because,
+            playing and playing.pk,
+            rank,
+            rating,
+        ],
         *[fitted_at, fitted, blunder, OWNED(agent.owner_id, agent.environment_id)],
         *[VERSIONS(agent.pk), sorted(jobs, key=str), places, tested, challenges, is_moving],
         *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],

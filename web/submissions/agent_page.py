@@ -80,7 +80,7 @@ def _strangers_stamp(row: Agent, viewer: Viewer) -> str | None:
 
 
 def _is_as_strangers_see_it(request: HttpRequest, row: Agent, viewer: Viewer, shown: Callable[[], Shown]) -> bool:
-    """Return whether a whole page shows no more of an agent than strangers see: then their version of it is enough.
+    """Return whether the version that strangers have is enough for a whole page, which shows no more than they see.
 
     shown: returns that version. Where something moves, people who are logged in need a state, which is found in a part
     of the time that their page takes.

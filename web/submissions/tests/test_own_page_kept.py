@@ -116,8 +116,10 @@ def test_a_page_of_another_is_kept_from_second_to_second_while_an_edition_runs(
     first, made = _read(charlie, agent)
     with time_machine.travel(timezone.now() + timedelta(seconds=2)):
         second, kept = _read(charlie, agent)
-    assert second == first
-    assert kept < made
+        assert second == first
+        assert kept < made
+        User.objects.filter(pk=agent.owner_id).update(team="Owls")
+        assert "Owls" in _read(charlie, agent)[0]
 
 
 def _fit(agent: Agent) -> None:
