@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import count
+from itertools import chain, count
 from typing import Any
 from weakref import WeakSet
 
 from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
-TYPES = {int: "bigint", str: "text"}
+TYPES = {int: "bigint", str: "text", tuple: "bigint[]"}
+Value = int | str | tuple[int, ...]
+NO_KEY, MARK = -1, 2_000_000_000
+"""A key that no row has, and the numbers from which on none stands in a query."""
 UNFIT = frozenset({"0A000", "26000"})
 """SQLSTATEs of a plan whose columns a migration has changed since, and of one that the connection no longer has."""
 _numbers = count(1)
@@ -24,9 +27,10 @@ def moment_read(value: datetime | str) -> datetime:
 
 
 class Lookup:
-    """A query of rows by given values, each of them used in a comparison as it is. Its SQL is written at its first use.
+    """A query of rows by given values, each of them used in a comparison as it is, a tuple of numbers in an `__in`.
 
-    make: returns the query for values; the columns of its rows come as the database has them.
+    Its SQL is written at its first use. make: returns the query for values; the columns of its rows come as the
+    database has them.
     by_key: whether one plan fits all values, as few rows have any of them, or as it takes no values. PostgreSQL, which
     takes longer to plan such a query than to answer it, then plans it once for each connection that stays.
     """
@@ -38,22 +42,25 @@ class Lookup:
         self._planned: WeakSet[Any] = WeakSet()
         self._unfit: WeakSet[Any] = WeakSet()
 
-    def __call__(self, *values: int | str) -> list[tuple[Any, ...]]:
+    def __call__(self, *values: Value) -> list[tuple[Any, ...]]:
         """Return the rows for these values."""
         # No row has such a key, and PostgreSQL takes no such number.
         if any(isinstance(value, int) and value.bit_length() > 63 for value in values):
             return []
         if self._written is None:
-            # Values that stand in no query by themselves, so that their places can be found in its SQL.
-            marks = [-1 - n if isinstance(value, int) else f"\x01{n}" for n, value in enumerate(values)]
-            sql, given = self._make(*marks).query.sql_with_params()
+            # Values that stand in no query by themselves, so that their places can be found in its SQL. A column can
+            # have each of them: Django writes no query that cannot find a row.
+            marks = [f"\x01{n}" if isinstance(value, str) else MARK + n for n, value in enumerate(values)]
+            asked = [(mark,) if isinstance(value, tuple) else mark for mark, value in zip(marks, values, strict=True)]
+            sql, given = self._make(*asked).query.sql_with_params()
             self._written = sql, [(marks.index(one) if one in marks else None, one) for one in given]
         sql, places = self._written
         with connection.cursor() as cursor:
             if self._can_plan():
                 try:
                     self._plan(sql, places, values)
-                    cursor.execute(f"EXECUTE {self._name}{_listed(['%s'] * len(values))}", values)
+                    arrays = [list(value) if isinstance(value, tuple) else value for value in values]
+                    cursor.execute(f"EXECUTE {self._name}{_listed(['%s'] * len(values))}", arrays)
                     return list(cursor.fetchall())
                 except DatabaseError as error:
                     if getattr(error.__cause__, "pgcode", "") not in UNFIT:
@@ -62,7 +69,7 @@ class Lookup:
                     if connection.in_atomic_block:
                         # PostgreSQL answers nothing more in this transaction.
                         raise
-            cursor.execute(sql, [one if place is None else values[place] for place, one in places])
+            cursor.execute(*_spread(sql, [one if place is None else values[place] for place, one in places]))
             return list(cursor.fetchall())
 
     def _can_plan(self) -> bool:
@@ -71,7 +78,7 @@ class Lookup:
             return False
         return connection.connection not in self._unfit
 
-    def _plan(self, sql: str, places: list[tuple[int | None, Any]], values: tuple[int | str, ...]) -> None:
+    def _plan(self, sql: str, places: list[tuple[int | None, Any]], values: tuple[Value, ...]) -> None:
         """Let PostgreSQL prepare the query, unless this connection has it already."""
         server = connection.connection
         if server in self._planned:
@@ -79,9 +86,20 @@ class Lookup:
         types = _listed([TYPES[type(value)] for value in values])
         # Constants stay in the text, so that partial indexes are found.
         text = sql % tuple("%s" if place is None else f"${place + 1}" for place, _ in places)
+        for number, value in enumerate(values, start=1):
+            if isinstance(value, tuple):
+                text = text.replace(f"IN (${number})", f"= ANY (${number})")
         with connection.wrap_database_errors, server.cursor() as cursor:
             cursor.execute(f"PREPARE {self._name}{types} AS {text}", [one for place, one in places if place is None])
         self._planned.add(server)
+
+
+def _spread(sql: str, given: list[Any]) -> tuple[str, list[Any]]:
+    """Return a query and its values with a place for each number of a tuple."""
+    if not any(isinstance(value, tuple) for value in given):
+        return sql, given
+    each = [(value or (NO_KEY,)) if isinstance(value, tuple) else (value,) for value in given]
+    return sql % tuple(", ".join(["%s"] * len(values)) for values in each), [*chain.from_iterable(each)]
 
 
 def _listed(parts: list[str]) -> str:

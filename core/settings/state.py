@@ -38,11 +38,13 @@ DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL")
 if DATABASE_DIRECT_URL:
     DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "DISABLE_SERVER_SIDE_CURSORS": True}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
-    # A server that does not answer is one that is away. Compiling a query takes longer than any of ours. A pooler takes
-    # no settings of a connection; set `jit` to off in PostgreSQL itself there.
+    # A server that does not answer is one that is away. Compiling a query takes longer than any of ours. One plan fits
+    # all values of those that are prepared (core/lookup.py). A pooler takes no settings of a connection; set `jit` to
+    # off in PostgreSQL itself there.
     given = DATABASES["default"].setdefault("OPTIONS", {})
+    chosen = f"-c jit=off -c plan_cache_mode=force_generic_plan {given.get('options', '')}".strip()
     DATABASES["default"]["OPTIONS"] = {"connect_timeout": 2, **given} | (
-        {} if DATABASE_DIRECT_URL else {"options": f"-c jit=off {given.get('options', '')}".strip()}
+        {} if DATABASE_DIRECT_URL else {"options": chosen}
     )
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"

@@ -79,3 +79,25 @@ def test_a_value_may_be_used_twice_and_another_never() -> None:
     alice = factories.cast().alice
     lookup = Lookup(lambda key, name: User.objects.filter(pk=key, pk__lte=key).values_list("pk"))
     assert lookup(alice.pk, "unused") == [(alice.pk,)]
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_tuple_of_any_length_stands_in_an_in(monkeypatch: pytest.MonkeyPatch, by_key: bool) -> None:
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+    cast = factories.cast()
+    people = sorted((cast.alice.pk, cast.bob.pk))
+    lookup = Lookup(
+        lambda keys, without, name: (
+            User.objects.filter(pk__in=keys).exclude(pk__in=without).exclude(username=name).order_by("pk")
+        ).values_list("pk"),
+        by_key=by_key,
+    )
+    for keys, without, found in (
+        ((), (), []),
+        (tuple(people), (), people),
+        (tuple(people), (people[0],), people[1:]),
+        (tuple(people), tuple(people), []),
+        ((people[1],), (), people[1:]),
+    ):
+        assert [key for (key,) in lookup(keys, without, "eve")] == found
+    assert [key for (key,) in lookup(tuple(people), (), "alice")] == [cast.bob.pk]
