@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
-from operator import or_
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
 
+from core import lookup
+from core.lookup import Lookup
 from core.models import Duel, LedgerVoid, Submission
 
 SIDES = ("player_1", "player_2")
@@ -16,29 +17,50 @@ NOT_STRUCK = ~Exists(LedgerVoid.objects.filter(duel=OuterRef("pk")))
 """The condition of duels that count, for queries of few; PostgreSQL estimates that a join with `void=None` is empty."""
 
 
-def latest_of(agents: Iterable[int], shown: QuerySet[Duel], most: int) -> dict[str, Q]:
-    """Return for each side the condition of few duels, among which are the newest `most` of each agent's. One query.
+class Latest:
+    """The `most` newest duels of agents among those that `shown` returns for some values, see Lookup.
 
     A version that has played `most` duels on a side shows from which duel on the newest of its agent are. All others
-    have at most as many since then, however long the history is. Versions without a duel since then are not named:
-    with hundreds of them PostgreSQL would rather read all duels.
+    have at most as many since then, however long the history is.
     """
-    keys = [_nth(shown, side, number) for number in (most, 1) for side in SIDES]
-    begins, newest = defaultdict[int, int](int), list[tuple[int, int, dict[str, int]]]()
-    for agent, version, *found in Submission.objects.filter(agent__in=agents).values_list("agent", "pk", *keys):
-        first, second, *last = (key or 0 for key in found)
-        begins[agent] = max(begins[agent], first, second)
-        newest.append((agent, version, dict(zip(SIDES, last, strict=True))))
 
-    def condition(side: str) -> Q:
-        versions = defaultdict[int, list[int]](list)
-        for agent, version, last in newest:
-            if last[side] >= max(begins[agent], 1):
-                versions[agent].append(version)
-        each = (Q(**{f"{side}__in": own}, pk__gte=begins[agent]) for agent, own in versions.items())
-        return reduce(or_, each, Q(pk__in=()))
+    def __init__(self, shown: Callable[..., QuerySet[Duel]], most: int) -> None:
+        self._most = most
+        self._versions = Lookup(
+            lambda agents, *values: Submission.objects.filter(agent__in=agents).values_list(
+                "agent", "pk", *(_nth(shown(*values), side, number) for number in (most, 1) for side in SIDES)
+            ),
+            by_key=True,
+        )
+        # For one version: PostgreSQL would read all duels since then for several.
+        self._duels = Lookup(
+            lambda version, begin, *values: reduce(
+                QuerySet.union,
+                [
+                    shown(*values).filter(**{side: version}, pk__gte=begin).order_by().values_list("pk", Value(side))
+                    for side in SIDES
+                ],
+            ),
+            by_key=True,
+        )
 
-    return {side: condition(side) for side in SIDES}
+    def __call__(self, agents: Iterable[int], *values: lookup.Value) -> dict[int, list[tuple[int, str]]]:
+        """Return by agent the keys of its duels, newest first, each with the side on which it played.
+
+        One query, and one for each version that has a duel among them, mostly for one or two of an agent.
+        """
+        begins, versions = defaultdict[int, int](int), defaultdict[int, list[tuple[int, int]]](list)
+        for agent, version, *found in self._versions(tuple(agents), *values):
+            first, second, *last = (key or 0 for key in found)
+            begins[agent] = max(begins[agent], first, second)
+            versions[agent].append((max(last), version))
+        return {agent: self._of(rows, begins[agent], values) for agent, rows in versions.items()}
+
+    def _of(self, rows: list[tuple[int, int]], begin: int, values: tuple[lookup.Value, ...]) -> list[tuple[int, str]]:
+        """Return the duels of an agent since one. rows: its versions, each after the key of its newest duel."""
+        newest = [version for last, version in sorted(rows)[-self._most :] if last >= max(begin, 1)]
+        sides = {key: side for version in newest for key, side in self._duels(version, begin, *values)}
+        return sorted(sides.items(), reverse=True)[: self._most]
 
 
 def newest_of_version() -> list[Subquery]:

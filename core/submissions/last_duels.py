@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from core.duels.latest import SIDES, latest_of
-from core.models import Agent, ChallengeKind, Duel, JobState, Participant, Submission
+from core.duels.latest import SIDES, Latest
+from core.lookup import Lookup
+from core.models import Agent, ChallengeKind, Duel, JobState, LedgerVoid, Participant, Submission
 from core.ratings.board import moved
-from core.tournaments.results import Viewer, withheld_from
+from core.tournaments.results import Viewer, withheld_keys
 
 MOST = 12
+OTHER = dict(zip(SIDES, reversed(SIDES), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +51,58 @@ class LastDuel:
         return {"": "", "DRAW": "Drawn", self.own.upper(): "Won"}.get(self.duel.outcome, "Lost")
 
 
-def last_duels(agent: Agent, viewer: Viewer) -> list[LastDuel]:
-    """Return the latest duels of an agent against others that a viewer may see, newest first. Five queries.
+_VOIDS = LedgerVoid.objects.filter(duel=OuterRef("pk"))
 
-    Tests of its versions, runs and playouts are left out.
-    """
+
+def _shown(withheld: tuple[int, ...]) -> QuerySet[Duel]:
     asked = Q(challenge__kind__in=(ChallengeKind.AGENT, ChallengeKind.TOP_TEN))
-    begun = Duel.objects.filter(state__in=(JobState.RUNNING, JobState.SUCCEEDED)).exclude(
-        tournament__in=withheld_from(viewer)
-    )
-    shown = begun.filter(Q(tournament__isnull=False) | asked).order_by("-pk")
-    latest = latest_of([agent.pk], shown, MOST)
-    # Their keys first: PostgreSQL needs twenty times longer to plan one query with all these tables than to execute it.
-    sides = {
-        key: side
-        for side in (SIDES, SIDES[::-1])
-        for key in shown.filter(latest[side[0]]).values_list("pk", flat=True)[:MOST]
-    }
-    rows = Duel.objects.select_related("tournament", "void").defer("log", "history", "verification")
-    found = list(rows.filter(pk__in=sorted(sides, reverse=True)[:MOST]).order_by("-pk"))
-    others = Submission.objects.select_related("agent", "rating").in_bulk(
-        [getattr(row, f"{sides[row.pk][1]}_id") for row in found]
-    )
-    for row in found:
-        other = sides[row.pk][1]
-        setattr(row, other, others[getattr(row, f"{other}_id")])
-    return [LastDuel(row, *sides[row.pk]) for row in found]
+    begun = Duel.objects.filter(state__in=(JobState.RUNNING, JobState.SUCCEEDED)).exclude(tournament__in=withheld)
+    return begun.filter(Q(tournament__isnull=False) | asked)
+
+
+LATEST = Latest(_shown, MOST)
+FACTS = Lookup(
+    lambda keys: (
+        Duel.objects.filter(pk__in=keys).order_by("-pk").values_list("pk", "state", "matches_done", Exists(_VOIDS))
+    ),
+    by_key=True,
+)
+"""What of duels changes, by their keys: the state, how many matches are over, and whether it is void."""
+_READ = (
+    *("player_1", "player_2", "player_1_wins", "player_2_wins", "draws", "player_1_errors", "player_2_errors"),
+    *("state", "outcome", "matches_done", "match_count", "void", "tournament__name", "tournament__edition"),
+    "tournament__format",
+)
+
+
+def latest_of(agent: Agent, viewer: Viewer) -> dict[int, str]:
+    """Return the keys of the latest duels of an agent against others that a viewer may see, newest first, each with the
+    side on which it played.
+
+    Tests of its versions, runs and playouts are left out. Four queries.
+    """
+    return dict(LATEST([agent.pk], withheld_keys(agent.environment_id, viewer)).get(agent.pk, ()))
+
+
+def last_duels(sides: Mapping[int, str]) -> list[LastDuel]:
+    """Return duels by their keys, each seen from the agent on its side. Two queries."""
+    rows = Duel.objects.select_related("tournament", "void").only(*_READ).in_bulk(sides)
+    opponents = {key: OTHER[side] for key, side in sides.items()}
+    others = Submission.objects.select_related("agent", "rating").only("number", "agent__name", "rating__value")
+    found = others.in_bulk({getattr(row, f"{opponents[key]}_id") for key, row in rows.items()})
+    for key, row in rows.items():
+        setattr(row, opponents[key], found[getattr(row, f"{opponents[key]}_id")])
+    return [LastDuel(rows[key], side, opponents[key]) for key, side in sides.items()]
+
+
+RATINGS = Lookup(
+    lambda agent: (
+        Participant.objects.filter(submission__agent=agent, rating__isnull=False)
+        .order_by("-tournament__edition", "-submission__number")
+        .values_list("tournament", "rating")[: MOST + 1]
+    ),
+    by_key=True,
+)
 
 
 def edition_ratings(agent: Agent) -> dict[int, tuple[float, int | None]]:
@@ -81,9 +110,7 @@ def edition_ratings(agent: Agent) -> dict[int, tuple[float, int | None]]:
 
     The change is None in the first one. One query.
     """
-    rows = Participant.objects.filter(submission__agent=agent, rating__isnull=False)
-    ordered = rows.order_by("-tournament__edition", "-submission__number").values_list("tournament", "rating")
-    latest = [(tournament, rating or 0.0) for tournament, rating in ordered[: MOST + 1]]
+    latest = [(tournament, rating or 0.0) for tournament, rating in RATINGS(agent.pk)]
     before = [rating for _, rating in latest[1:]]
     known = {key: (rating, moved(rating, earlier)) for (key, rating), earlier in zip(latest, before, strict=False)}
     return {**{key: (rating, None) for key, rating in latest[-1:]}, **known}

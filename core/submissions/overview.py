@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from core.courses.sight import seen
-from core.duels.latest import NOT_STRUCK, SIDES, latest_of
+from core.duels.latest import NOT_STRUCK, SIDES, Latest
 from core.evaluations.board import board_rank
-from core.models import Agent, Audience, Duel, Evaluation, JobState, Rating, Submission, User
+from core.lookup import Lookup
+from core.models import Agent, Audience, Duel, Evaluation, JobState, Submission, User
 from core.ratings.board import Standing, changes_since, moved, ranked
 from core.submissions.selectors import user_agent_list
 
 AGENTS_SHOWN = 8
 RESULTS_SHOWN = 10
+LATEST = Latest(
+    lambda: Duel.objects.filter(NOT_STRUCK, tournament__results=Audience.PUBLIC, state=JobState.SUCCEEDED),
+    RESULTS_SHOWN,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,13 @@ class OwnResult:
         return self.duel.player_2 if self.player == 1 else self.duel.player_1
 
 
+class Above(NamedTuple):
+    """An agent that is ranked above another one, and its rating."""
+
+    agent: str
+    rating: float
+
+
 @dataclass(frozen=True, slots=True)
 class OwnLine:
     """An agent of the viewer. results: the last ones, oldest first. above: the next agent of another owner.
@@ -42,7 +54,7 @@ class OwnLine:
     standing: Standing | None
     change: int | None
     results: tuple[OwnResult, ...]
-    above: Rating | None
+    above: Above | None
     evaluation: Evaluation | None = None
     score_rank: int | None = None
 
@@ -59,11 +71,11 @@ class OwnLine:
     @property
     def gap(self) -> int:
         """How far the next agent above is ahead."""
-        return moved(self.above.value, self.standing.rating.value) if self.above and self.standing else 0
+        return moved(self.above.rating, self.standing.rating.value) if self.above and self.standing else 0
 
 
 def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
-    """Return the newest agents of a person, those with a rank first. Six queries, and at most three for each.
+    """Return the newest agents of a person, those with a rank first. Seven queries, and a few for each.
 
     since: the moment from which on changes of ratings are shown.
     """
@@ -82,20 +94,36 @@ def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
     return sorted(lines, key=lambda line: (line.rank is None, line.rank or 0))
 
 
-def _above(agent: Agent, standing: Standing) -> Rating | None:
-    better = ranked(agent.environment).filter(rank__lt=standing.rank).exclude(submission__agent__owner=agent.owner_id)
-    return better.select_related("submission__agent").order_by("-rank", "value").first()
+ABOVE = Lookup(
+    lambda environment, rank, owner: (
+        ranked(environment)
+        .filter(rank__lt=rank)
+        .exclude(submission__agent__owner=owner)
+        .order_by("-rank", "value")
+        .values_list("submission__agent__name", "value")[:1]
+    )
+)
+
+
+def _above(agent: Agent, standing: Standing) -> Above | None:
+    rows = ABOVE(agent.environment_id, standing.rank, agent.owner_id)
+    return Above(*rows[0]) if rows else None
 
 
 def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
-    """The last results of agents in tournaments that everyone sees, oldest first, by agent. Three queries."""
-    ended = Duel.objects.filter(NOT_STRUCK, tournament__results=Audience.PUBLIC, state=JobState.SUCCEEDED)
+    """The last results of agents in tournaments that everyone sees, oldest first, by agent.
+
+    Two queries, and one for each of few versions.
+    """
+    latest = LATEST([agent.pk for agent in agents])
     shown = ("outcome", "player_1__number", "player_1__agent__name", "player_2__number", "player_2__agent__name")
-    rows = ended.select_related("player_1__agent", "player_2__agent").only(*shown).order_by("-pk")
-    latest = latest_of([agent.pk for agent in agents], ended, RESULTS_SHOWN)
-    found: dict[int, list[OwnResult]] = defaultdict(list)
-    for player, name in enumerate(SIDES, start=1):
-        for duel in rows.filter(latest[name]):
-            outcome = {name.upper(): "won", "DRAW": "drawn"}.get(duel.outcome, "lost")
-            found[getattr(duel, name).agent_id].append(OwnResult(duel, player, outcome))
-    return {key: sorted(rows, key=lambda row: row.duel.pk)[-RESULTS_SHOWN:] for key, rows in found.items()}
+    rows = Duel.objects.select_related("player_1__agent", "player_2__agent").only(*shown)
+    duels = rows.in_bulk({key for found in latest.values() for key, _ in found})
+    return {
+        agent: [_result(duels[key], side) for key, side in reversed(found) if key in duels]
+        for agent, found in latest.items()
+    }
+
+
+def _result(duel: Duel, side: str) -> OwnResult:
+    return OwnResult(duel, 1 + SIDES.index(side), {side.upper(): "won", "DRAW": "drawn"}.get(duel.outcome, "lost"))

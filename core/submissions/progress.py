@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Length
 
 from core.jobs.states import OPEN
@@ -27,11 +28,12 @@ from core.models import (
     Promotion,
     PromotionState,
     Publication,
+    Rating,
     Submission,
     TournamentState,
     Validation,
 )
-from core.submissions.last_duels import LastDuel
+from core.submissions.last_duels import FACTS
 from core.submissions.outlook import edition_expected
 
 LINE_SECONDS = 5
@@ -63,29 +65,30 @@ def _all_jobs(agent: int) -> Any:
     return first.union(*others, all=True)
 
 
-JOBS = Lookup(_all_jobs)
+ByKey = partial(Lookup, by_key=True)
+JOBS = ByKey(_all_jobs)
 """Sums over the jobs of an agent by kind; how many are open and how many wait come first."""
-VERSIONS = Lookup(
+VERSIONS = ByKey(
     lambda agent: (
         Submission.objects.filter(agent=agent)
         .order_by("pk")
         .values_list("pk", "is_benched", "deleted_at", "image_removed_at", "warnings")
     )
 )
-RATED = Lookup(
+RATED = ByKey(
     lambda environment, agent: Environment.objects.filter(pk=environment).values_list(
         *("ledger_sums__rated_version", "rating_pool__ledger_version", "rating_pool__fitted_at"),
         Subquery(Blunder.objects.filter(agent=agent).order_by("-pk").values("pk")[:1]),
     )
 )
-ENTERED = Lookup(
+ENTERED = ByKey(
     lambda agent: (
         Participant.objects.filter(submission__agent=agent)
         .order_by("-tournament__edition", "-pk")
         .values_list("pk", "rank", "points", "withdrawn_at", "tournament__state")[:PLACES]
     )
 )
-TESTED = Lookup(
+TESTED = ByKey(
     lambda agent: (
         Promotion.objects.filter(candidate__agent=agent)
         .annotate(done=Sum("duels__matches_done"), newest=Max("duels__pk"))
@@ -93,7 +96,7 @@ TESTED = Lookup(
         .values_list("pk", "state", "done", "newest")
     )
 )
-ASKED = Lookup(
+ASKED = ByKey(
     lambda agent: (
         Challenge.objects.filter(submission__agent=agent)
         .annotate(open=Count("duels", filter=Q(duels__state__in=OPEN)), done=Sum("duels__matches_done"))
@@ -101,7 +104,7 @@ ASKED = Lookup(
         .values_list("pk", "open", "done")[:CHALLENGES]
     )
 )
-OWNED = Lookup(
+OWNED = ByKey(
     lambda owner, environment: (
         Submission.objects.filter(agent__owner=owner, agent__environment=environment)
         .order_by()
@@ -115,6 +118,34 @@ OWNED = Lookup(
 """The uploads of a person in an environment and their last challenge, on which quotas depend."""
 
 
+PLAYS = ByKey(
+    lambda agent: (
+        Submission.objects.playing_for(agent)
+        .annotate(has_played=Exists(Participant.objects.filter(submission=OuterRef("pk"))))
+        .values_list("pk", "rating__rank", "rating__value", "has_played")[:1]
+    )
+)
+RANKED = ByKey(
+    lambda agent: (
+        Rating.objects.filter(submission__agent=agent, rank__isnull=False).order_by().values_list("rank", "value")
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """The version that plays for an agent, or is on the board, by its key, and the rank and rating that its page shows.
+
+    awaits: whether the version has no rank of its own and may get one. has_played: in any tournament.
+    """
+
+    version: int | None
+    rank: int | None
+    rating: float | None = None
+    awaits: bool = False
+    has_played: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far all is. stamp: differs whenever the page does. is_moving: whether it changes without its viewer."""
@@ -123,19 +154,18 @@ class Progress:
     is_moving: bool
 
 
-def agent_progress(
-    agent: Agent,
-    playing: Submission | None,
-    rank: int | None,
-    last: Sequence[LastDuel],
-    *,
-    now: datetime,
-    rating: float | None = None,
-) -> Progress:
-    """Return how far the work of an agent, its tournaments and its ratings are. Seven queries, of few rows.
+def playing_now(agent: Agent) -> Playing:
+    """Return what plays for an agent in an environment of duels. Two queries."""
+    ranked, plays = RANKED(agent.pk), PLAYS(agent.pk)
+    version, own_rank, own_rating, has_played = plays[0] if plays else (None, None, None, False)
+    rank, rating = ranked[0] if ranked else (None, own_rating)
+    return Playing(version, rank, rating, version is not None and own_rank is None, bool(has_played))
 
-    playing: the version that plays for it, or is on the board. last: its latest duels. rating: as the page shows it,
-    because a fit may end after it was read and before this looks. Call it before the page is made: what changes
+
+def agent_progress(agent: Agent, playing: Playing, last: Iterable[int], *, now: datetime) -> Progress:
+    """Return how far the work of an agent, its tournaments and its ratings are. Eight queries, of few rows.
+
+    playing: as the page shows it. last: the keys of its latest duels. Call it before the page is made: what changes
     meanwhile then gives the next stamp.
     """
     jobs, tested, challenges, places = (query(agent.pk) for query in (JOBS, TESTED, ASKED, ENTERED))
@@ -146,30 +176,13 @@ def agent_progress(
         or any(count for _, count, _ in challenges)
         or any(state == TournamentState.RUNNING and not left for *_, left, state in places)
         or (rated or 0) > (fitted or 0)
-        or _awaits_rank(agent, playing, rank)
+        or (playing.awaits and (playing.has_played or edition_expected(agent.environment)))
     )
     facts = [
         *[field.value_from_object(agent) for field in agent._meta.concrete_fields],
-        *[
-            agent.owner.is_active,
-            agent.owner.team,
-            agent.environment.closed_because,
-            playing and playing.pk,
-            rank,
-            rating,
-        ],
+        *[agent.owner.is_active, agent.owner.team, agent.environment.closed_because, astuple(playing)],
         *[fitted_at, fitted, blunder, OWNED(agent.owner_id, agent.environment_id)],
         *[VERSIONS(agent.pk), sorted(jobs, key=str), places, tested, challenges, is_moving],
-        *[(row.duel.pk, row.duel.state, row.duel.matches_done, row.duel.is_void) for row in last],
-        int(now.timestamp() / LINE_SECONDS) if any(waiting for _, _, waiting, *_ in jobs) else 0,
+        *[FACTS(tuple(last)), int(now.timestamp() / LINE_SECONDS) if any(waiting for _, _, waiting, *_ in jobs) else 0],
     ]
     return Progress(sha256(json.dumps(facts, default=str).encode()).hexdigest()[:16], is_moving)
-
-
-def _awaits_rank(agent: Agent, playing: Submission | None, rank: int | None) -> bool:
-    """Return whether the version that plays gets its first rank by itself: it has played, or its edition begins."""
-    if playing is None or agent.environment.is_scored:
-        return False
-    if rank is not None and getattr(getattr(playing, "rating", None), "rank", None) is not None:
-        return False
-    return playing.participations.exists() or edition_expected(agent.environment)

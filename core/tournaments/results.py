@@ -10,12 +10,22 @@ from django.db.models import Q, QuerySet
 
 from core.courses.sight import belongs, courses_closed, hidden
 from core.duels.selectors import NotStored
+from core.lookup import Lookup
 from core.models import Audience, Duel, Participant, Tournament, User
 from core.people.rights import courses_with, may
 
 Viewer = User | AnonymousUser
 RESULTS = "core.view_tournament"
 """The right to see results that are withheld."""
+GUARDED = Lookup(
+    lambda environment: (
+        Tournament.objects.filter(environment=environment)
+        .exclude(results=Audience.PUBLIC, course=None, environment__course=None)
+        .order_by()
+        .values_list("pk")[:1]
+    )
+)
+"""One of the tournaments of an environment that some people may not see."""
 
 
 class Withheld(NotStored):
@@ -80,3 +90,10 @@ def withheld_from(viewer: Viewer) -> QuerySet[Tournament]:
         own = Participant.objects.filter(submission__agent__owner=viewer).values("tournament")
         withheld &= ~Q(results=Audience.PARTICIPANTS, pk__in=own) & ~Q(course__in=courses_with(viewer, RESULTS))
     return Tournament.objects.filter(withheld | closed)
+
+
+def withheld_keys(environment: int, viewer: Viewer) -> tuple[int, ...]:
+    """Return the keys of `withheld_from` in an environment, for queries that are written once."""
+    if not GUARDED(environment):
+        return ()
+    return tuple(withheld_from(viewer).filter(environment=environment).order_by("pk").values_list("pk", flat=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import NamedTuple
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
@@ -16,9 +17,9 @@ from core.duels.challenge_selectors import active_version
 from core.models import Agent, User
 from core.people.audit_log import sender_of
 from core.people.rights import courses_with, may, roles_of
-from core.submissions.last_duels import LastDuel, last_duels
-from core.submissions.progress import OWNED, Progress, agent_progress
-from core.submissions.tries import agents_visible
+from core.submissions.last_duels import last_duels, latest_of
+from core.submissions.progress import OWNED, Playing, Progress, agent_progress, playing_now
+from core.submissions.tries import agent_visible
 from core.tournaments.results import Viewer
 from core.watching.shown import STILL_SECONDS, Shown, agent_shown, now_shown
 from web.site.context_processors import unread_shown
@@ -31,8 +32,16 @@ from web.submissions.standing_part import Place, place_of
 
 FRAGMENTS = {"agent": "web/submissions/agent_body.html"}
 
-State = tuple[Place, list[LastDuel], Progress]
-"""The parts that a page of an agent shows first, and how far all is."""
+
+class State(NamedTuple):
+    """How far all is, and what of the page has been read for it.
+
+    last: the keys of its latest duels, each with the side on which it played. place: only on a board of scores.
+    """
+
+    progress: Progress
+    last: dict[int, str]
+    place: Place | None
 
 
 def agent_page(
@@ -43,7 +52,7 @@ def agent_page(
     more: context of another refused form. Raises Http404 for agents that the viewer may not know of.
     """
     viewer = viewer_of(request)
-    if row.owner_id != viewer.pk and not agents_visible(Agent.objects.filter(pk=row.pk), viewer).exists():
+    if not agent_visible(row, viewer):
         raise Http404("There is no such agent in this environment.")
     seen = request.headers.get("X-Seen") if request.headers.get("HX-Target") in FRAGMENTS else None
     if seen is not None and seen == _strangers_stamp(row, viewer):
@@ -51,7 +60,7 @@ def agent_page(
     with one_moment():
         shown = cache(lambda: agent_shown(row.environment.slug, row.name) or now_shown())
         state = None if _is_as_strangers_see_it(request, row, viewer, shown) else _state(row, viewer)
-        if state is not None and seen == state[-1].stamp:
+        if state is not None and seen == state.progress.stamp:
             return HttpResponse(status=204)
         team = team_parts(row.owner, sender_of(request))
 
@@ -64,8 +73,9 @@ def agent_page(
 
 def _context(request: HttpRequest, row: Agent, state: State, form: FilesForm) -> dict[str, object]:
     """Return what the page shows beside the team of its owner."""
-    place, last, progress = state
-    context = agent_parts(row, viewer_of(request), request.GET, place, last) | {"progress": progress, "form": form}
+    place = state.place or place_of(row, active_version(row))
+    parts = agent_parts(row, viewer_of(request), request.GET, place, last_duels(state.last))
+    context = parts | {"progress": state.progress, "form": form}
     if context["takes_versions"]:
         context["quotas"] = upload_quotas(row.owner, row.environment, form)
     return context
@@ -76,7 +86,7 @@ def _strangers_stamp(row: Agent, viewer: Viewer) -> str | None:
     if isinstance(viewer, User):
         return None
     shown = agent_shown(row.environment.slug, row.name) or now_shown()
-    return cached(f"stamp:{row.pk}", str, lambda: _state(row, viewer)[-1].stamp, version=shown.version)
+    return cached(f"stamp:{row.pk}", str, lambda: _state(row, viewer).progress.stamp, version=shown.version)
 
 
 def _is_as_strangers_see_it(request: HttpRequest, row: Agent, viewer: Viewer, shown: Callable[[], Shown]) -> bool:
@@ -98,15 +108,16 @@ def _facts(request: HttpRequest, row: Agent, state: State | None, shown: Shown) 
     viewer = viewer_of(request)
     assert isinstance(viewer, User)
     return [
-        *[state and state[-1].stamp, shown.version, unread_shown(request), OWNED(viewer.pk, row.environment_id)],
+        *[state and state.progress.stamp, shown.version, unread_shown(request), OWNED(viewer.pk, row.environment_id)],
         *[roles_of(viewer), may(viewer, "core.view_submission")],
     ]
 
 
 def _state(row: Agent, viewer: Viewer) -> State:
-    """Return what the page shows first, and how far all is now."""
-    is_scored = row.environment.is_scored
-    place = place_of(row, None if is_scored else active_version(row))
-    last = [] if is_scored else last_duels(row, viewer)
-    rating = place.rating.value if place.rating is not None else None
-    return place, last, agent_progress(row, place.playing, place.rank, last, now=timezone.now(), rating=rating)
+    """Return how far all of an agent is now."""
+    if not row.environment.is_scored:
+        last = latest_of(row, viewer)
+        return State(agent_progress(row, playing_now(row), last, now=timezone.now()), last, None)
+    place = place_of(row, None)
+    playing = Playing(None if place.playing is None else place.playing.pk, place.rank)
+    return State(agent_progress(row, playing, (), now=timezone.now()), {}, place)

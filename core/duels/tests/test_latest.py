@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from core.duels.latest import SIDES, latest_of, newest_of_version
+from core.duels.latest import Latest, newest_of_version
+from core.lookup import Lookup, Value
 from core.models import Duel, JobState, Submission
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_newest_duels_of_each_agent_are_among_few() -> None:
+def test_the_newest_duels_of_each_agent_are_found_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     cast, game = factories.cast(), factories.environment()
     first, other = (factories.ready(factories.agent(cast.alice, game, name)) for name in ("first", "other"))
     newer = factories.ready(first.agent)
@@ -26,13 +29,26 @@ def test_the_newest_duels_of_each_agent_are_among_few() -> None:
     new = [play(newer, other, 9), play(other, newer, 10), play(newer, other, 11)]
     agents = [first.agent_id, other.agent_id, idle.agent_id]
 
-    latest = latest_of(agents, Duel.objects.all(), 3)
-    found = {side: set(Duel.objects.filter(latest[side]).values_list("pk", flat=True)) for side in SIDES}
-    assert {new[0], new[2]} <= found["player_1"]
-    # The other agent has played three duels on this side since the seventh.
-    assert {old[-1], new[0], new[2]} <= found["player_2"]
-    assert not found["player_2"] & set(old[:5]), "older ones are not read"
-    assert not Duel.objects.filter(latest_of([idle.agent_id], Duel.objects.all(), 3)["player_1"]).exists()
+    read: set[int] = set()
+    look = Lookup.__call__
+
+    def looked(self: Lookup, *values: Value) -> list[tuple[Any, ...]]:
+        rows = look(self, *values)
+        read.update(key for key, *others in rows if len(others) == 1)
+        return rows
+
+    monkeypatch.setattr(Lookup, "__call__", looked)
+    latest = Latest(Duel.objects.all, 3)
+    assert latest(agents) == {
+        first.agent_id: [(new[2], "player_1"), (new[1], "player_2"), (new[0], "player_1")],
+        other.agent_id: [(new[2], "player_2"), (new[1], "player_1"), (new[0], "player_2")],
+        idle.agent_id: [],
+    }
+    assert read
+    assert not read & set(old[:5]), "older ones are not read"
+    since = Latest(lambda without: Duel.objects.exclude(pk__in=without), 2)
+    assert since([first.agent_id], (new[2], new[0])) == {first.agent_id: [(new[1], "player_2"), (old[-1], "player_1")]}
+    assert since([first.agent_id], ()) == {first.agent_id: [(new[2], "player_1"), (new[1], "player_2")]}
     newest = Submission.objects.values_list(*newest_of_version())
     assert newest.get(pk=newer.pk) == (new[2], new[1])
     assert newest.get(pk=idle.pk) == (None, None)

@@ -66,9 +66,9 @@ def test_more_environments_and_editions_take_no_more_queries(
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         for edition in (1, 2):
             factories.tournament(players, edition=edition)
-    # Cards and the figures of three kinds of them, duels to watch, the duels and tournaments that run, and those that
-    # are planned.
-    with django_assert_num_queries(13):
+    # Cards and the figures of three kinds of them, duels to watch, the duels and tournaments that run, the participants
+    # of these, and those that are planned.
+    with django_assert_num_queries(14):
         assert client.get("/").status_code == 200
 
 
@@ -196,7 +196,7 @@ def test_who_comes_back_finds_own_agents_with_rank_results_and_the_next_one_abov
     assert (first.agent, first.standing.rank, first.change) == (mine.agent, 2, 20)
     assert [row.outcome for row in first.results] == ["lost", "won"]
     assert first.lost.duel.player_1 == rival
-    assert (first.above.submission, first.gap) == (rival, 20)
+    assert (first.above.agent, first.gap) == (rival.agent.name, 20)
     assert (second.agent, second.standing) == (waiting.agent, None)
     html = " ".join(page.content.decode().split())
     assert '#matches">rival v1</a></span> <button class="small ghost" type="submit">Why?' in html
