@@ -71,7 +71,8 @@ def submissions_with_phases(agent: Agent | None = None) -> QuerySet[Submission]:
     shown = Evaluation.objects.select_related("seed_list").defer(
         "log", "verification", "episodes", "metrics", "seed_list__seeds"
     )
-    evaluations = Prefetch("evaluations", shown)
+    # Agents that meet others have none.
+    evaluations = Prefetch("evaluations", shown if agent is None or agent.environment.is_scored else shown.none())
     # Versions of one agent share it, so its many columns are not read again.
     rows = Submission.objects.select_related("agent__environment") if agent is None else agent.submissions.all()
     return rows.prefetch_related(*jobs, evaluations)

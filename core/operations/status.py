@@ -203,7 +203,7 @@ def _running() -> Any:
     return first.union(*others, all=True)
 
 
-RUNNING = Lookup(_running)
+RUNNING = Lookup(_running, by_key=True)
 
 
 def _stuck() -> list[StuckJob]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from operator import add
 
 from django.db.models import F, Sum
 
 from core import models
+from core.lookup import Lookup
 from core.models import Agent
 
 
@@ -50,6 +50,27 @@ class Record:
     opponent_count: int
 
 
+WINS = {"first": "wins", "second": "losses"}
+
+
+def _sums(own: str, other: str) -> Lookup:
+    """Return the query of the sums of an agent's rated duels from a seat: its opponent, three results, duels."""
+    return Lookup(
+        lambda agent: (
+            models.PairTotal.objects.filter(**{f"{own}__agent": agent})
+            .exclude(**{f"{other}__agent": agent})
+            .values(opponent=F(f"{other}__agent"))
+            .annotate(won=Sum(WINS[own]), drawn=Sum("draws"), lost=Sum(WINS[other]), duels=Sum("duel_count"))
+            .order_by()
+            .values_list("opponent", "won", "drawn", "lost", "duels")
+        ),
+        by_key=True,
+    )
+
+
+SEATS = (_sums("first", "second"), _sums("second", "first"))
+
+
 def record_get(agent: Agent, *, most: int | None = None) -> Record:
     """Return the record of an agent. Results that are withheld do not count. Three queries.
 
@@ -57,21 +78,11 @@ def record_get(agent: Agent, *, most: int | None = None) -> Record:
     """
     totals: dict[int, list[int]] = {}
     seats = ([0, 0, 0], [0, 0, 0])
-    for own, other in (("first", "second"), ("second", "first")):
-        rows: Iterable[Mapping[str, Any]] = (
-            models.PairTotal.objects.filter(**{f"{own}__agent": agent})
-            .exclude(**{f"{other}__agent": agent})
-            .values(opponent=F(f"{other}__agent"))
-            .annotate(won=Sum("wins"), drawn=Sum("draws"), lost=Sum("losses"), duels=Sum("duel_count"))
-            .order_by()
-        )
-        for row in rows:
-            sums = totals.setdefault(row["opponent"], [0, 0, 0, 0])
-            won, lost = ("won", "lost") if own == "first" else ("lost", "won")
-            for place, name in enumerate((won, "drawn", lost, "duels")):
-                sums[place] += row[name]
-                if name != "duels":
-                    seats[own == "second"][place] += row[name]
+    for seat, rows in zip(seats, SEATS, strict=True):
+        for opponent, *sums in rows(agent.pk):
+            figures = [int(figure) for figure in sums]
+            totals[opponent] = list(map(add, totals.get(opponent, [0] * 4), figures))
+            seat[:] = map(add, seat, figures[:3])
     often = sorted(totals, key=lambda key: (-sum(totals[key][:3]), key))[:most]
     agents = Agent.objects.select_related("owner").in_bulk(often)
     found = []

@@ -25,6 +25,7 @@ from core.jobs.phase_selectors import (
     submissions_with_phases,
     validation_of,
 )
+from core.lookup import Lookup
 from core.models import (
     Agent,
     Build,
@@ -51,6 +52,15 @@ from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import Viewer, withheld_from
 from core.tournaments.selectors import participant_progress
 
+SIZES = Lookup(
+    lambda tournaments: (
+        Participant.objects.filter(ranked(), tournament__in=tournaments)
+        .order_by()
+        .values("tournament")
+        .values_list("tournament", Count("pk"))
+    ),
+    by_key=True,
+)
 PLACES_SHOWN = 20
 """How many tournaments of a version its page lists."""
 
@@ -166,30 +176,41 @@ def agent_get(environment_slug: str, name: str, viewer: Viewer | None = None) ->
     return agents.get(environment__slug=environment_slug, name__iexact=name)
 
 
+def _newest_of_own(playing: QuerySet[Submission]) -> Lookup:
+    """Return the query of the newest version of each agent of a person in an environment, and the number that plays."""
+    newest = Submission.objects.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
+    number = Subquery(playing.filter(agent=OuterRef("agent")).order_by("-number").values("number")[:1])
+    return Lookup(
+        lambda environment, owner: (
+            Submission.objects.filter(
+                agent__environment=environment, agent__owner=owner, agent__deleted_at=None, pk=Subquery(newest)
+            )
+            .order_by("agent__name")
+            .values_list("pk", number)
+        ),
+        by_key=True,
+    )
+
+
+IN_DUELS = _newest_of_own(Submission.objects.active())
+ON_BOARDS = _newest_of_own(Submission.objects.filter(evaluations__is_current=True))
+
+
 def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     """Return a user's agents in an environment, by name."""
-    # Most who look have none, and the query below takes ten times as long to write as this one.
-    if not environment.agents.filter(owner=owner).exists():
-        return []
-    newest = Submission.objects.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
-    submissions = submissions_with_phases().filter(
-        agent__environment=environment, agent__owner=owner, agent__deleted_at=None, pk=Subquery(newest)
-    )
-    playing = Submission.objects.playing_for(OuterRef("agent"))
-    if environment.is_scored:
-        playing = Submission.objects.filter(agent=OuterRef("agent"), evaluations__is_current=True)
+    playing = dict((ON_BOARDS if environment.is_scored else IN_DUELS)(environment.pk, owner.pk))
+    rows = submissions_with_phases().in_bulk(playing) if playing else {}
     return [
         OwnAgent(
-            submission.agent,
-            submission.number,
-            status_of(submission),
-            is_moving(submission),
-            None if submission.playing == submission.number else submission.playing,
-            submission.is_benched,
+            rows[key].agent,
+            rows[key].number,
+            status_of(rows[key]),
+            is_moving(rows[key]),
+            None if number == rows[key].number else number,
+            rows[key].is_benched,
         )
-        for submission in submissions.annotate(
-            playing=Subquery(playing.order_by("-number").values("number")[:1])
-        ).order_by("agent__name")
+        for key, number in playing.items()
+        if key in rows
     ]
 
 
@@ -258,20 +279,22 @@ def user_agent_rows(user: User, viewer: Viewer) -> QuerySet[Agent]:
 
 def user_agent_list(agents: Sequence[Agent]) -> list[UserAgent]:
     """Return agents with their standing."""
-    current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
+    alone = [agent for agent in agents if agent.environment.is_scored]
+    others = [agent for agent in agents if not agent.environment.is_scored]
+    current = Evaluation.objects.filter(agent__in=alone, is_current=True).select_related("submission")
     standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
-    ranks = standings_of(agents)
+    ranks = standings_of(others) if others else {}
     return [UserAgent(agent, ranks.get(agent.pk), standing.get(agent.pk)) for agent in agents]
 
 
 def _playing(agent: Agent, playing: Submission | None) -> tuple[Submission | None, str]:
     """Return the version that plays for an agent, and a sentence if it waits for a place, or on its ladder."""
-    if agent.environment.play == Play.NOTHING:
+    if playing is None or agent.environment.play == Play.NOTHING:
         return playing, ""
-    own, waits = place_awaited(agent)
-    if own is None or waits or agent.environment.play != Play.LADDER:
-        return own, waits
-    return own, ladder_outlook(agent.environment) or "It plays in the ladder."
+    waits = place_awaited(agent)
+    if waits or agent.environment.play != Play.LADDER:
+        return playing, waits
+    return playing, ladder_outlook(agent.environment) or "It plays in the ladder."
 
 
 def _first_run(row: Submission) -> FirstRun | None:
@@ -319,5 +342,4 @@ def _places(row: Submission) -> list[Participant]:
 
 def _sizes(tournament_ids: set[int]) -> dict[int, int]:
     """Return the number of participants with a rank by tournament."""
-    counted = Participant.objects.filter(ranked(), tournament__in=tournament_ids).values("tournament").order_by()
-    return dict(counted.annotate(size=Count("pk")).values_list("tournament", "size"))
+    return dict(SIZES(tuple(sorted(tournament_ids))))

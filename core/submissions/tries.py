@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.courses.sight import listed, seen
 from core.courses.tutoring import agents_tutored
+from core.lookup import Lookup
 from core.models import Agent, Participant, Submission
 from core.models.agent import has_worked
 from core.people.rights import may
@@ -41,6 +42,23 @@ def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
     worked = Submission.objects.filter(_known(viewer), agent=OuterRef("pk"))
     own = Q(owner=viewer.pk) | Q(pk__in=agents_tutored(viewer))
     return seen(rows.filter(Q(Exists(worked)) | own), viewer)
+
+
+WORKED = Lookup(
+    lambda agent: (
+        Submission.objects.filter(has_worked(), agent=agent, agent__environment__course=None)
+        .order_by()
+        .values_list("pk")[:1]
+    ),
+    by_key=True,
+)
+"""A version that has worked of an agent outside courses: everyone may know of it."""
+
+
+def agent_visible(agent: Agent, viewer: Viewer) -> bool:
+    """Return whether a viewer may know of an agent."""
+    is_known = agent.owner_id == viewer.pk or bool(WORKED(agent.pk))
+    return is_known or agents_visible(Agent.objects.filter(pk=agent.pk), viewer).exists()
 
 
 def agents_listed(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:

@@ -11,6 +11,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from core.courses.sight import Viewer, aside, listed
+from core.lookup import Lookup
 from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState, ranked
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
@@ -68,11 +69,25 @@ def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime |
 
 def tournament_running_list(of: Environment | Course | None, viewer: Viewer = STRANGER) -> list[TournamentEntry]:
     """Running tournaments, of one environment the newest first. of: None for all."""
-    rows = _of(of, viewer, TournamentState.RUNNING).annotate(
-        taking_part=Count("participants", filter=Q(participants__is_baseline=False))
-    )
-    rows = rows.order_by("environment__name", "-edition")
-    return [TournamentEntry(row, row.taking_part) for row in rows]
+    rows = list(_of(of, viewer, TournamentState.RUNNING).order_by("environment__name", "-edition"))
+    counts = taking_part(row.pk for row in rows)
+    return [TournamentEntry(row, counts.get(row.pk, 0)) for row in rows]
+
+
+COMPETING = Lookup(
+    lambda tournaments: (
+        Participant.objects.filter(tournament__in=tournaments, is_baseline=False)
+        .order_by()
+        .values("tournament")
+        .values_list("tournament", Count("pk"))
+    ),
+    by_key=True,
+)
+
+
+def taking_part(tournaments: Iterable[int]) -> dict[int, int]:
+    """Return the number of participants of tournaments that have any, without baselines. One query."""
+    return dict(COMPETING(tuple(tournaments)))
 
 
 def tournament_past_rows(of: Environment | Course | None, viewer: Viewer = STRANGER) -> QuerySet[Tournament]:
@@ -94,8 +109,7 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     """List entries of these past tournaments, with their winners. Two queries."""
     rows = list(tournaments)
     keys = [row.pk for row in rows]
-    competing = Participant.objects.filter(tournament__in=keys, is_baseline=False)
-    counts = dict(competing.values_list("tournament").annotate(count=Count("pk")).order_by())
+    counts = taking_part(keys)
     first = Participant.objects.filter(
         ranked(),
         rank=1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
@@ -142,14 +143,14 @@ def _best_of(pk: int, agent: str, score: float, is_verified: bool) -> dict[str, 
     return {"best": Best(pk, agent, score, bool(is_verified))}
 
 
-def _parts() -> tuple[list[Part], list[Part], list[Part]]:
+def _parts(lookup: Callable[..., Lookup]) -> tuple[list[Part], list[Part], list[Part]]:
     """Return the parts of a game, of a board of scores and of an application."""
     return (
-        [(Lookup(_playing), _counted), (Lookup(_leaders), lambda *row: {"leader": Leader(*row)})],
-        [(Lookup(_on_board), _counted), (Lookup(_best), _best_of)],
-        [(Lookup(_at_work), _counted), (Lookup(_tasks), lambda count: {"task_count": count})],
+        [(lookup(_playing), _counted), (lookup(_leaders), lambda *row: {"leader": Leader(*row)})],
+        [(lookup(_on_board), _counted), (lookup(_best), _best_of)],
+        [(lookup(_at_work), _counted), (lookup(_tasks), lambda count: {"task_count": count})],
     )
 
 
-_GAME, _BOARD, _APPLICATION = _parts()
-_ALL = [part for parts in _parts() for part in parts]
+_GAME, _BOARD, _APPLICATION = _parts(Lookup)
+_ALL = [part for parts in _parts(partial(Lookup, by_key=True)) for part in parts]

@@ -68,18 +68,21 @@ def _in_order(rows: list[Submission]) -> tuple[Submission, ...]:
     return tuple(sorted(rows, key=lambda row: row.pk))
 
 
-def place_awaited(agent: Agent) -> tuple[Submission | None, str]:
-    """The submission that plays for an agent, and if its owner has too many agents, a sentence about its wait."""
-    as_one = entrants(agent.environment.course_id, agent.owner)
+def place_awaited(agent: Agent) -> str:
+    """Return a sentence about the wait of an agent whose owner has too many; empty for all others."""
+    most = agent.environment.active_per_owner
+    as_one = entrants(agent.environment.course_id, agent.owner) if most else ()
+    if Agent.objects.filter(environment=agent.environment_id, owner__in=as_one).count() <= most:
+        # Most owners have few.
+        return ""
     field = active_field(agent.environment, owners=as_one)
-    own = next((row for row in (*field.playing, *field.aside) if row.agent_id == agent.pk), None)
-    if own is None or own not in field.aside:
-        return own, ""
+    if all(row.agent_id != agent.pk for row in field.aside):
+        return ""
     names = [row.agent.name for row in field.playing]
     where = "the ladder" if agent.environment.play == Play.LADDER else "an edition"
     whose = "each owner" if len(as_one) == 1 else "a team, with all its people,"
     one = len(names) == 1
-    return own, (
+    return (
         f"This agent waits for a place: {whose} may have up to {'one agent' if one else f'{len(names)} agents'} in "
         f"{where}, and {_and(names)} {'has a newer version' if one else 'have newer versions'}. "
         f"Hide {'it' if one else 'one of them'} to make room."

@@ -140,7 +140,7 @@ class OfEnvironments:
     """A query of one environment, or of all. path: leads from a row to what names its environment."""
 
     def __init__(self, path: str, make: Callable[[], QuerySet[Any, Any]]) -> None:
-        self._all = Lookup(make)
+        self._all = ByKey(make)
         self._one = Lookup(lambda named: make().filter(**{path: named}))
 
     def __call__(self, named: int | str | None) -> list[tuple[Any, ...]]:
