@@ -11,8 +11,8 @@ from weakref import WeakSet
 from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
-TYPES = {int: "bigint", str: "text", tuple: "bigint[]"}
-Value = int | str | tuple[int, ...]
+TYPES = {int: "bigint", str: "text", datetime: "timestamptz", tuple: "bigint[]"}
+Value = int | str | datetime | tuple[int, ...]
 NO_KEY, MARK = -1, 2_000_000_000
 """A key that no row has, and the numbers from which on none stands in a query."""
 UNFIT = frozenset({"0A000", "26000"})
@@ -50,9 +50,9 @@ class Lookup:
         if self._written is None:
             # Values that stand in no query by themselves, so that their places can be found in its SQL. A column can
             # have each of them: Django writes no query that cannot find a row.
-            marks = [f"\x01{n}" if isinstance(value, str) else MARK + n for n, value in enumerate(values)]
-            asked = [(mark,) if isinstance(value, tuple) else mark for mark, value in zip(marks, values, strict=True)]
+            asked = [_mark(n, value) for n, value in enumerate(values)]
             sql, given = self._make(*asked).query.sql_with_params()
+            marks = [mark[0] if isinstance(mark, tuple) else _written(mark) for mark in asked]
             self._written = sql, [(marks.index(one) if one in marks else None, one) for one in given]
         sql, places = self._written
         with connection.cursor() as cursor:
@@ -69,7 +69,7 @@ class Lookup:
                     if connection.in_atomic_block:
                         # PostgreSQL answers nothing more in this transaction.
                         raise
-            cursor.execute(*_spread(sql, [one if place is None else values[place] for place, one in places]))
+            cursor.execute(*_spread(sql, [one if place is None else _written(values[place]) for place, one in places]))
             return list(cursor.fetchall())
 
     def _can_plan(self) -> bool:
@@ -92,6 +92,20 @@ class Lookup:
         with connection.wrap_database_errors, server.cursor() as cursor:
             cursor.execute(f"PREPARE {self._name}{types} AS {text}", [one for place, one in places if place is None])
         self._planned.add(server)
+
+
+def _mark(number: int, value: Value) -> Value:
+    """Return a value of the same type that stands for the one of this number, from 0."""
+    if isinstance(value, datetime):
+        return datetime(9000, 1, 1 + number, tzinfo=UTC)
+    return (
+        f"\x01{number}" if isinstance(value, str) else (MARK + number,) if isinstance(value, tuple) else MARK + number
+    )
+
+
+def _written(value: Any) -> Any:
+    """Return a value as the database takes it: SQLite has texts for moments."""
+    return connection.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
 
 
 def _spread(sql: str, given: list[Any]) -> tuple[str, list[Any]]:

@@ -5,14 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from django.db.models import Aggregate, Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
+from django.db.models import Aggregate, Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from arena_kit.ranking.scores import Interval, share_interval
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
 from core.duels.goals import goal_reached
 from core.jobs.states import OPEN
-from core.models import Agent, Challenge, ChallengeKind, Duel, Environment, JobState, Rating, Submission, User
+from core.lookup import Lookup
+from core.models import (
+    Agent,
+    Challenge,
+    ChallengeKind,
+    Duel,
+    Environment,
+    JobState,
+    Participant,
+    Rating,
+    Submission,
+    User,
+)
 
 TOP = 10
 LISTED, DUELS_A_PAGE = 10, 50
@@ -138,9 +150,21 @@ class Report:
         return self.total.sentence
 
 
+ACTIVE = Lookup(
+    lambda agent: (
+        Submission.objects.playing_for(agent)
+        .annotate(has_played=Exists(Participant.objects.filter(submission=OuterRef("pk"))))
+        .values_list("pk", "rating__rank", "rating__value", "has_played")[:1]
+    ),
+    by_key=True,
+)
+"""The version that plays for an agent now: its key, rank and rating, and whether it has played in any tournament."""
+
+
 def active_version(agent: Agent) -> Submission | None:
     """Return the version that plays for an agent now, with its rating; None without one."""
-    return Submission.objects.playing_for(agent).select_related("rating").first()
+    keys = [key for key, *_ in ACTIVE(agent.pk)]
+    return Submission.objects.select_related("rating").filter(pk=keys[0]).first() if keys else None
 
 
 def challenger_obstacle(agent: Agent, version: Submission | None) -> str:
@@ -199,10 +223,21 @@ def top_rivals(agent: Agent) -> list[Submission]:
     return found[:TOP]
 
 
+ACTIVE_OF = Lookup(
+    lambda owner, environment: (
+        Submission.objects.active()
+        .filter(agent__owner=owner, agent__environment=environment)
+        .order_by()
+        .values_list("agent")
+    ),
+    by_key=True,
+)
+
+
 def challengers(user: User, environment: Environment) -> list[Agent]:
     """Return a person's agents that have an active version in an environment."""
-    active = Submission.objects.active().filter(agent__owner=user, agent__environment=environment)
-    return list(Agent.objects.filter(pk__in=active.order_by().values("agent")).order_by("name"))
+    keys = {agent for (agent,) in ACTIVE_OF(user.pk, environment.pk)}
+    return list(Agent.objects.filter(pk__in=keys).order_by("name"))
 
 
 def challenge_rows(shown: slice = slice(None)) -> QuerySet[Challenge]:

@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Sum
 
 from core.jobs.phase_selectors import decisive_job
 from core.jobs.states import OPEN
+from core.lookup import Lookup
 from core.models import (
     Agent,
     Build,
@@ -110,19 +111,34 @@ def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
     )
 
 
+def _duels(**asked: Any) -> QuerySet[Duel, Any]:
+    """Return by environment the number of some duels, and how many of them are not charged."""
+    rows = Duel.objects.filter(**asked).order_by().values("player_1__agent__environment")
+    counted = rows.annotate(count=Count("pk"), spared=Count("pk", filter=SPARED))
+    return counted.values_list("player_1__agent__environment", "count", "spared")
+
+
+ASKED = Lookup(
+    lambda owner, since, environments: _duels(
+        challenge__user=owner,
+        challenge__created_at__gte=since,
+        challenge__assignment=None,
+        player_1__agent__environment__in=environments,
+    )
+)
+RUN = Lookup(
+    lambda owner, since, environments: _duels(
+        run__caller=owner, run__created_at__gte=since, player_1__agent__environment__in=environments
+    )
+)
+
+
 def challenges_counted(owner: User, environments: list[int], *, now: datetime) -> dict[int, tuple[int, int]]:
     """Return by environment the number of a person's unrated duels today, and how many are not charged."""
     today, found = day_begin(now), dict[int, tuple[int, int]]()
     # A query for each: one with both conditions would read all duels.
-    for asked in (
-        Q(challenge__user=owner, challenge__created_at__gte=today, challenge__assignment=None),
-        Q(run__caller=owner, run__created_at__gte=today),
-    ):
-        rows = Duel.objects.filter(asked, player_1__agent__environment__in=environments).order_by()
-        counted = rows.values_list("player_1__agent__environment").annotate(
-            count=Count("pk"), spared=Count("pk", filter=SPARED)
-        )
-        for key, count, spared in counted:
+    for asked in (ASKED, RUN):
+        for key, count, spared in asked(owner.pk, today, tuple(environments)):
             earlier = found.get(key, (0, 0))
             found[key] = (earlier[0] + count, earlier[1] + spared)
     return found

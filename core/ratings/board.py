@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
+from core.lookup import Lookup
 from core.models import Agent, Environment, Rating, RatingPoint, Submission
 from core.ratings.tables import TableFilter, table_of
 
@@ -72,24 +74,35 @@ def moved(now: float, before: float) -> int:
     return round(now) - round(before)
 
 
+def _points(environment: int, moment: datetime, agents: tuple[int, ...]) -> QuerySet[RatingPoint, Any]:
+    last = RatingPoint.objects.filter(environment=environment, at__lte=moment).order_by("-at").values("at")[:1]
+    rows = RatingPoint.objects.filter(environment=environment, at=Subquery(last), submission__agent__in=agents)
+    return rows.order_by().values_list("submission__agent", "value")
+
+
+POINTS = Lookup(_points)
+"""By agent its rating in the last leaderboard of an environment that was stored up to a moment."""
+
+
 def changes_since(environment: Environment, ratings: Collection[Rating], moment: datetime) -> dict[int, int]:
     """Return by agent how far its rating has moved since the last leaderboard stored up to a moment, see `moved`.
 
-    ratings: of agents of the environment, with their submissions. Two queries, of as many rows as there are ratings.
+    ratings: of agents of the environment, with their submissions. One query, of as many rows as there are ratings.
     """
-    points = RatingPoint.objects.filter(environment=environment)
-    at = points.filter(at__lte=moment).aggregate(last=Max("at"))["last"]
-    if at is None:
-        return {}
     values = {row.submission.agent_id: row.value for row in ratings}
-    before = points.filter(at=at, submission__agent__in=values).values_list("submission__agent", "value")
+    before = POINTS(environment.pk, moment, tuple(values))
     return {agent: moved(values[agent], value) for agent, value in before}
 
 
-def _sizes(environments: set[int]) -> dict[int, int]:
-    rows = Rating.objects.filter(submission__agent__environment__in=environments, rank__isnull=False).order_by()
-    return dict(
-        rows.values("submission__agent__environment")
-        .annotate(size=Count("pk"))
-        .values_list("submission__agent__environment", "size")
+SIZES = Lookup(
+    lambda environments: (
+        Rating.objects.filter(submission__agent__environment__in=environments, rank__isnull=False)
+        .order_by()
+        .values("submission__agent__environment")
+        .values_list("submission__agent__environment", Count("pk"))
     )
+)
+
+
+def _sizes(environments: set[int]) -> dict[int, int]:
+    return dict(SIZES(tuple(sorted(environments))))

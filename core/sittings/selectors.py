@@ -17,6 +17,7 @@ from arena_kit.referee.sitting import SittingMove as Move
 from core.courses.sight import Viewer, seen
 from core.duels.selectors import NotStored, spec_get
 from core.jobs.states import OPEN
+from core.lookup import Lookup
 from core.models import Agent, DuelOutcome, Environment, JobState, Rating, Sitting, SittingMove, Submission, User
 from core.sittings.permissions import open_agents
 
@@ -96,12 +97,21 @@ def agents_named(name: str, viewer: Viewer) -> list[Agent]:
     return list(seen(rows, viewer).select_related("environment", "owner").order_by("environment__name"))
 
 
+OUTCOMES = Lookup(
+    lambda agent, owner: (
+        Sitting.objects.filter(submission__agent=agent, state=JobState.SUCCEEDED, is_helped=False, opening__isnull=True)
+        .exclude(user=owner)
+        .order_by()
+        .values("outcome")
+        .values_list("outcome", Count("pk"))
+    ),
+    by_key=True,
+)
+
+
 def people_record(agent: Agent) -> PeopleRecord:
     """Return how people other than its owner have done against an agent, in matches from the start and without help."""
-    rows = Sitting.objects.filter(
-        submission__agent=agent, state=JobState.SUCCEEDED, is_helped=False, opening__isnull=True
-    ).exclude(user=agent.owner_id)
-    counts = dict(rows.order_by().values_list("outcome").annotate(Count("pk")))
+    counts = dict(OUTCOMES(agent.pk, agent.owner_id))
     return PeopleRecord(
         *(counts.get(outcome, 0) for outcome in (DuelOutcome.PLAYER_2, DuelOutcome.DRAW, DuelOutcome.PLAYER_1))
     )

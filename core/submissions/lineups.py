@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Prefetch
 
+from core.lookup import Lookup
 from core.models import Agent, Duel, Promotion, PromotionState, Submission
 
 
@@ -34,10 +35,17 @@ class Lineup:
         return self.promotion is not None and self.promotion.state == PromotionState.TESTING
 
 
+USABLE = Lookup(
+    lambda agent: (
+        Submission.objects.validated().filter(agent=agent).order_by("-number").values_list("pk", "number", "is_benched")
+    ),
+    by_key=True,
+)
+
+
 def lineups_of(agent: Agent, submissions: Sequence[Submission]) -> dict[int, Lineup]:
     """Return the lineups of an agent's versions by key, for an environment of duels. Three queries."""
-    usable = Submission.objects.validated().filter(agent=agent).order_by("-number")
-    rows = list(usable.values_list("pk", "number", "is_benched"))
+    rows = USABLE(agent.pk)
     active = [(pk, number) for pk, number, is_benched in rows if not is_benched]
     newest, newest_number = active[0] if active else (None, 0)
     duels = Prefetch("duels", Duel.objects.defer("log", "verification").order_by("number"))

@@ -10,9 +10,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, Max, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Length
 
+from core.duels.challenge_selectors import ACTIVE
 from core.jobs.states import OPEN
 from core.lookup import Lookup
 from core.models import (
@@ -118,13 +119,6 @@ OWNED = ByKey(
 """The uploads of a person in an environment and their last challenge, on which quotas depend."""
 
 
-PLAYS = ByKey(
-    lambda agent: (
-        Submission.objects.playing_for(agent)
-        .annotate(has_played=Exists(Participant.objects.filter(submission=OuterRef("pk"))))
-        .values_list("pk", "rating__rank", "rating__value", "has_played")[:1]
-    )
-)
 RANKED = ByKey(
     lambda agent: (
         Rating.objects.filter(submission__agent=agent, rank__isnull=False).order_by().values_list("rank", "value")
@@ -156,7 +150,7 @@ class Progress:
 
 def playing_now(agent: Agent) -> Playing:
     """Return what plays for an agent in an environment of duels. Two queries."""
-    ranked, plays = RANKED(agent.pk), PLAYS(agent.pk)
+    ranked, plays = RANKED(agent.pk), ACTIVE(agent.pk)
     version, own_rank, own_rating, has_played = plays[0] if plays else (None, None, None, False)
     rank, rating = ranked[0] if ranked else (None, own_rating)
     return Playing(version, rank, rating, version is not None and own_rank is None, bool(has_played))

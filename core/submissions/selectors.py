@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -46,7 +46,7 @@ from core.ratings.board import Standing, standings_of
 from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
 from core.submissions.outlook import edition_outlook
-from core.submissions.tries import agents_listed, agents_visible, versions_visible
+from core.submissions.tries import agents_listed, agents_visible
 from core.tournaments.fields import place_awaited
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import Viewer, withheld_from
@@ -216,16 +216,17 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
 
 def version_list(
     agent: Agent,
+    keys: Collection[int],
     *,
     playing: Submission | None,
     is_publishing: bool,
     viewer: Viewer,
-    offset: int = 0,
-    limit: int | None = None,
+    has_newest: bool,
 ) -> list[Version]:
-    """Return the versions of an agent that a viewer may know of, newest first; all without a limit.
+    """Return versions of an agent that a viewer may know of, newest first.
 
-    playing: the result of `active_version`, unless agents are ranked by scores.
+    keys: of some that follow each other, see `versions_of`. has_newest: whether the newest is one of them. playing: the
+    result of `active_version`, unless agents are ranked by scores.
     Places in tournaments whose results are withheld from the viewer are left out. The newest version, and every
     version whose page still changes, has its log.
     """
@@ -233,14 +234,14 @@ def version_list(
     is_over = Case(When(tournament__state=TournamentState.RUNNING, then=0), default=1)
     newest_places = participations.select_related("tournament").order_by(is_over, "-tournament__edition")[:PLACES_SHOWN]
     own = participations.filter(submission=OuterRef("pk")).order_by().values("submission")
-    submissions = versions_visible(submissions_with_phases(agent).select_related("rating"), viewer)
+    submissions = submissions_with_phases(agent).filter(pk__in=keys).select_related("rating")
     ordered = (
         submissions.prefetch_related(Prefetch("participations", newest_places, to_attr="latest_places"))
         .annotate(place_count=Coalesce(Subquery(own.values(count=Count("pk"))), 0))
         .order_by("-number")
     )
-    rows = list(ordered[offset : None if limit is None else offset + limit])
-    newest = rows[0] if rows and not offset else None
+    rows = list(ordered)
+    newest = rows[0] if rows and has_newest else None
     sizes = _sizes({place.tournament_id for row in rows for place in _places(row)})
     places = {row.pk: tuple(EditionPlace(one, sizes.get(one.tournament_id, 0)) for one in _places(row)) for row in rows}
     phases = phases_of(rows, is_publishing=is_publishing)

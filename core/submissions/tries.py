@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
 from core.courses.sight import listed, seen
 from core.courses.tutoring import agents_tutored
@@ -13,6 +13,9 @@ from core.people.rights import may
 from core.tournaments.results import Viewer
 
 RIGHT = "core.view_submission"
+
+
+_PUBLIC_PLACES = Participant.objects.filter(submission=OuterRef("pk"), tournament__course=None)
 
 
 def versions_visible(rows: QuerySet[Submission], viewer: Viewer) -> QuerySet[Submission]:
@@ -42,6 +45,26 @@ def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
     worked = Submission.objects.filter(_known(viewer), agent=OuterRef("pk"))
     own = Q(owner=viewer.pk) | Q(pk__in=agents_tutored(viewer))
     return seen(rows.filter(Q(Exists(worked)) | own), viewer)
+
+
+VERSIONS = Lookup(
+    lambda agent: (
+        Submission.objects.filter(agent=agent)
+        .order_by("-number")
+        .values_list("pk", "number", ExpressionWrapper(has_worked() | Q(Exists(_PUBLIC_PLACES)), BooleanField()))
+    ),
+    by_key=True,
+)
+"""The versions of an agent, newest first, each with its number and whether everyone may know of it outside courses."""
+
+
+def versions_of(agent: Agent, viewer: Viewer) -> list[tuple[int, int]]:
+    """Return the keys and numbers of the versions of an agent that a viewer may know of, newest first."""
+    rows = VERSIONS(agent.pk)
+    sees_all = may(viewer, RIGHT) or (agent.environment.course_id is None and agent.owner_id == viewer.pk)
+    if sees_all or (agent.environment.course_id is None and all(is_known for *_, is_known in rows)):
+        return [(key, number) for key, number, _ in rows]
+    return list(versions_visible(agent.submissions.order_by("-number"), viewer).values_list("pk", "number"))
 
 
 WORKED = Lookup(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.db.models import QuerySet
@@ -101,3 +103,18 @@ def test_a_tuple_of_any_length_stands_in_an_in(monkeypatch: pytest.MonkeyPatch, 
     ):
         assert [key for (key,) in lookup(keys, without, "eve")] == found
     assert [key for (key,) in lookup(tuple(people), (), "alice")] == [cast.bob.pk]
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_moment_is_compared_as_one(monkeypatch: pytest.MonkeyPatch, by_key: bool) -> None:
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+    joined = datetime(2026, 11, 28, 12, 30, tzinfo=UTC)
+    User.objects.filter(pk=factories.cast().alice.pk).update(date_joined=joined)
+    lookup = Lookup(
+        lambda since, name: User.objects.filter(date_joined__gte=since, username=name).values_list("username"),
+        by_key=by_key,
+    )
+    assert lookup(joined, "alice") == [("alice",)]
+    assert lookup(joined - timedelta(microseconds=1), "alice") == [("alice",)]
+    assert lookup(joined + timedelta(microseconds=1), "alice") == []
+    assert lookup(joined.astimezone(timezone(timedelta(hours=5))), "alice") == [("alice",)]

@@ -21,7 +21,7 @@ from core.sittings.selectors import people_record
 from core.submissions.existing import delete_obstacle
 from core.submissions.last_duels import LastDuel, edition_ratings
 from core.submissions.selectors import agent_source_visible, version_list
-from core.submissions.tries import versions_visible
+from core.submissions.tries import versions_of
 from core.tournaments.results import Viewer
 from web.people.quota_parts import QuotaLine, lines
 from web.ratings.parts import history_plot
@@ -84,11 +84,11 @@ def _versions(agent: Agent, playing: Submission | None, viewer: Viewer, query: Q
     pages = _pages(agent, viewer, query)
     found = version_list(
         agent,
+        [key for key, _ in pages],
         playing=playing,
         is_publishing=bool(settings.PUBLISHER_REMOTE),
         viewer=viewer,
-        offset=max(0, pages.start_index() - 1),
-        limit=VERSIONS_A_PAGE,
+        has_newest=pages.number == 1,
     )
     return {"pages": pages, "versions": found, "opened": whole_number(query.get("version", ""))}
 
@@ -105,12 +105,12 @@ def _results(agent: Agent, last: list[LastDuel]) -> dict[str, Any]:
     }
 
 
-def _pages(agent: Agent, viewer: Viewer, query: QueryDict) -> Page[Submission]:
+def _pages(agent: Agent, viewer: Viewer, query: QueryDict) -> Page[tuple[int, int]]:
     """Return the page of versions that `?page=N` asks for, or the page that contains `?version=N`."""
-    newest_first = versions_visible(agent.submissions.order_by("-number"), viewer)
+    newest_first = versions_of(agent, viewer)
     number, version = page_number(query), whole_number(query.get("version", ""))
     if "page" not in query and version is not None:
-        number = newest_first.filter(number__gt=version).count() // VERSIONS_A_PAGE + 1
+        number = sum(one > version for _, one in newest_first) // VERSIONS_A_PAGE + 1
     return Paginator(newest_first, VERSIONS_A_PAGE).get_page(number)
 
 

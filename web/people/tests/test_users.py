@@ -81,7 +81,7 @@ def test_more_agents_take_no_more_queries(
     players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(4)]
     for edition in (1, 2, 3):
         factories.tournament(players, edition=edition)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         assert client.get("/users/alice/").status_code == 200
 
 

@@ -443,5 +443,5 @@ def test_more_versions_and_editions_take_no_more_queries(
         failed(agent)
         factories.tournament([factories.ready(agent), rival], edition=edition)
     client.get("/inbox/")  # the first use of a session is noted
-    with django_assert_max_num_queries(50):
+    with django_assert_max_num_queries(51):
         assert client.get(address(agent)).status_code == 200
