@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, count
 from typing import Any
 from weakref import WeakSet
@@ -14,7 +15,7 @@ from django.db.models import QuerySet
 TYPES = {int: "bigint", str: "text", datetime: "timestamptz", tuple: "bigint[]"}
 Value = int | str | datetime | tuple[int, ...]
 NO_KEY, MARK = -1, 2_000_000_000
-"""A key that no row has, and the numbers from which on none stands in a query."""
+"""A key that no row has, and a number above all that stand in a query by themselves."""
 UNFIT = frozenset({"0A000", "26000"})
 """SQLSTATEs of a plan whose columns a migration has changed since, and of one that the connection no longer has."""
 _numbers = count(1)
@@ -29,8 +30,8 @@ def moment_read(value: datetime | str) -> datetime:
 class Lookup:
     """A query of rows by given values, each of them used in a comparison as it is, a tuple of numbers in an `__in`.
 
-    Its SQL is written at its first use. make: returns the query for values; the columns of its rows come as the
-    database has them.
+    Its SQL is written at its first use. make: returns the query for values, which are never None, and compares numbers
+    with columns of 32 bits or more; the columns of its rows come as the database has them.
     by_key: whether one plan fits all values, as few rows have any of them, or as it takes no values. PostgreSQL, which
     takes longer to plan such a query than to answer it, then plans it once for each connection that stays.
     """
@@ -119,3 +120,6 @@ def _spread(sql: str, given: list[Any]) -> tuple[str, list[Any]]:
 def _listed(parts: list[str]) -> str:
     """Write a list in brackets, which PostgreSQL does not take without anything in it."""
     return f"({', '.join(parts)})" if parts else ""
+
+
+ByKey = partial(Lookup, by_key=True)

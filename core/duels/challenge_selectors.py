@@ -12,7 +12,7 @@ from arena_kit.ranking.scores import Interval, share_interval
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
 from core.duels.goals import goal_reached
 from core.jobs.states import OPEN
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import (
     Agent,
     Challenge,
@@ -150,19 +150,18 @@ class Report:
         return self.total.sentence
 
 
-ACTIVE = Lookup(
+ACTIVE = ByKey(
     lambda agent: (
         Submission.objects.playing_for(agent)
         .annotate(has_played=Exists(Participant.objects.filter(submission=OuterRef("pk"))))
         .values_list("pk", "rating__rank", "rating__value", "has_played")[:1]
-    ),
-    by_key=True,
+    )
 )
 """The version that plays for an agent now: its key, rank and rating, and whether it has played in any tournament."""
 
 
 def active_version(agent: Agent) -> Submission | None:
-    """Return the version that plays for an agent now, with its rating; None without one."""
+    """Return the version that plays for an agent now, with its rating; None without one. Two queries."""
     keys = [key for key, *_ in ACTIVE(agent.pk)]
     return Submission.objects.select_related("rating").filter(pk=keys[0]).first() if keys else None
 
@@ -223,14 +222,13 @@ def top_rivals(agent: Agent) -> list[Submission]:
     return found[:TOP]
 
 
-ACTIVE_OF = Lookup(
+ACTIVE_OF = ByKey(
     lambda owner, environment: (
         Submission.objects.active()
         .filter(agent__owner=owner, agent__environment=environment)
         .order_by()
         .values_list("agent")
-    ),
-    by_key=True,
+    )
 )
 
 

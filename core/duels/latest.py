@@ -9,7 +9,7 @@ from functools import reduce
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
 
 from core import lookup
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import Duel, LedgerVoid, Submission
 
 SIDES = ("player_1", "player_2")
@@ -26,22 +26,20 @@ class Latest:
 
     def __init__(self, shown: Callable[..., QuerySet[Duel]], most: int) -> None:
         self._most = most
-        self._versions = Lookup(
+        self._versions = ByKey(
             lambda agents, *values: Submission.objects.filter(agent__in=agents).values_list(
                 "agent", "pk", *(_nth(shown(*values), side, number) for number in (most, 1) for side in SIDES)
-            ),
-            by_key=True,
+            )
         )
         # For one version: PostgreSQL would read all duels since then for several.
-        self._duels = Lookup(
+        self._duels = ByKey(
             lambda version, begin, *values: reduce(
                 QuerySet.union,
                 [
                     shown(*values).filter(**{side: version}, pk__gte=begin).order_by().values_list("pk", Value(side))
                     for side in SIDES
                 ],
-            ),
-            by_key=True,
+            )
         )
 
     def __call__(self, agents: Iterable[int], *values: lookup.Value) -> dict[int, list[tuple[int, str]]]:

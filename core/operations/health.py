@@ -24,7 +24,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.messages import waiting_count
 from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import Alarm, Duel, Evaluation, JobState, Validation
 from core.operations.certificate import ALARM as CERTIFICATE_ALARM
 from core.operations.disks import store_folder
@@ -204,7 +204,7 @@ def _late() -> Any:
     return first.union(*others, all=True)
 
 
-LATE = Lookup(_late, by_key=True)
+LATE = ByKey(_late)
 
 
 def _watchdog() -> None:

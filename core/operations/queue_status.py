@@ -18,7 +18,7 @@ from core.jobs.registry import kinds_of
 from core.jobs.states import OPEN
 from core.jobs.waits import AWAITS_PERSON
 from core.jobs.worker_selectors import workers_alive
-from core.lookup import Lookup, moment_read
+from core.lookup import ByKey, moment_read
 from core.models import Job, JobFault, JobState
 
 SHOWN = 5
@@ -97,7 +97,7 @@ def _sums_of(kind: type[Job]) -> Iterator[Any]:
     yield rows.filter(pk__in=ended).annotate(**nothing, finished=F("ended_at")).values_list("kind", *sums)
 
 
-SUMS = Lookup(_sums, by_key=True)
+SUMS = ByKey(_sums)
 
 
 def failed_list(since: datetime) -> list[Job]:

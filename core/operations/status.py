@@ -19,7 +19,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.states import OPEN
 from core.jobs.waits import WaitCode, waits_of
 from core.jobs.worker_selectors import worker_rows
-from core.lookup import Lookup, moment_read
+from core.lookup import ByKey, moment_read
 from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
 from core.operations.keys import NAME as KEY
 from core.operations.queue_status import QueueStatus, queue_statuses
@@ -203,7 +203,7 @@ def _running() -> Any:
     return first.union(*others, all=True)
 
 
-RUNNING = Lookup(_running, by_key=True)
+RUNNING = ByKey(_running)
 
 
 def _stuck() -> list[StuckJob]:

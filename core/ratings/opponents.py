@@ -8,7 +8,7 @@ from operator import add
 from django.db.models import F, Sum
 
 from core import models
-from core.lookup import Lookup
+from core.lookup import ByKey, Lookup
 from core.models import Agent
 
 
@@ -55,7 +55,7 @@ WINS = {"first": "wins", "second": "losses"}
 
 def _sums(own: str, other: str) -> Lookup:
     """Return the query of the sums of an agent's rated duels from a seat: its opponent, three results, duels."""
-    return Lookup(
+    return ByKey(
         lambda agent: (
             models.PairTotal.objects.filter(**{f"{own}__agent": agent})
             .exclude(**{f"{other}__agent": agent})
@@ -63,8 +63,7 @@ def _sums(own: str, other: str) -> Lookup:
             .annotate(won=Sum(WINS[own]), drawn=Sum("draws"), lost=Sum(WINS[other]), duels=Sum("duel_count"))
             .order_by()
             .values_list("opponent", "won", "drawn", "lost", "duels")
-        ),
-        by_key=True,
+        )
     )
 
 

@@ -17,7 +17,7 @@ from arena_kit.referee.sitting import SittingMove as Move
 from core.courses.sight import Viewer, seen
 from core.duels.selectors import NotStored, spec_get
 from core.jobs.states import OPEN
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import Agent, DuelOutcome, Environment, JobState, Rating, Sitting, SittingMove, Submission, User
 from core.sittings.permissions import open_agents
 
@@ -97,15 +97,14 @@ def agents_named(name: str, viewer: Viewer) -> list[Agent]:
     return list(seen(rows, viewer).select_related("environment", "owner").order_by("environment__name"))
 
 
-OUTCOMES = Lookup(
+OUTCOMES = ByKey(
     lambda agent, owner: (
         Sitting.objects.filter(submission__agent=agent, state=JobState.SUCCEEDED, is_helped=False, opening__isnull=True)
         .exclude(user=owner)
         .order_by()
         .values("outcome")
         .values_list("outcome", Count("pk"))
-    ),
-    by_key=True,
+    )
 )
 
 

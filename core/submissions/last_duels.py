@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from core.duels.latest import SIDES, Latest
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import Agent, ChallengeKind, Duel, JobState, LedgerVoid, Participant, Submission
 from core.ratings.board import moved
 from core.tournaments.results import Viewer, withheld_keys
@@ -61,13 +61,12 @@ def _shown(withheld: tuple[int, ...]) -> QuerySet[Duel]:
 
 
 LATEST = Latest(_shown, MOST)
-FACTS = Lookup(
+FACTS = ByKey(
     lambda keys: (
         Duel.objects.filter(pk__in=keys).order_by("-pk").values_list("pk", "state", "matches_done", Exists(_VOIDS))
-    ),
-    by_key=True,
+    )
 )
-"""What of duels changes, by their keys: the state, how many matches are over, and whether it is void."""
+"""By its key the state of a duel, how many of its matches are over, and whether it is void."""
 _READ = (
     *("player_1", "player_2", "player_1_wins", "player_2_wins", "draws", "player_1_errors", "player_2_errors"),
     *("state", "outcome", "matches_done", "match_count", "void", "tournament__name", "tournament__edition"),
@@ -79,7 +78,8 @@ def latest_of(agent: Agent, viewer: Viewer) -> dict[int, str]:
     """Return the keys of the latest duels of an agent against others that a viewer may see, newest first, each with the
     side on which it played.
 
-    Tests of its versions, runs and playouts are left out. Four queries.
+    Tests of its versions, runs and playouts are left out. Two queries, one where results may be withheld, and one for
+    each of few versions.
     """
     return dict(LATEST([agent.pk], withheld_keys(agent.environment_id, viewer)).get(agent.pk, ()))
 
@@ -92,16 +92,15 @@ def last_duels(sides: Mapping[int, str]) -> list[LastDuel]:
     found = others.in_bulk({getattr(row, f"{opponents[key]}_id") for key, row in rows.items()})
     for key, row in rows.items():
         setattr(row, opponents[key], found[getattr(row, f"{opponents[key]}_id")])
-    return [LastDuel(rows[key], side, opponents[key]) for key, side in sides.items()]
+    return [LastDuel(rows[key], side, opponents[key]) for key, side in sides.items() if key in rows]
 
 
-RATINGS = Lookup(
+RATINGS = ByKey(
     lambda agent: (
         Participant.objects.filter(submission__agent=agent, rating__isnull=False)
         .order_by("-tournament__edition", "-submission__number")
         .values_list("tournament", "rating")[: MOST + 1]
-    ),
-    by_key=True,
+    )
 )
 
 

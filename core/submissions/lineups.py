@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import Prefetch
 
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import Agent, Duel, Promotion, PromotionState, Submission
 
 
@@ -35,11 +35,10 @@ class Lineup:
         return self.promotion is not None and self.promotion.state == PromotionState.TESTING
 
 
-USABLE = Lookup(
+USABLE = ByKey(
     lambda agent: (
         Submission.objects.validated().filter(agent=agent).order_by("-number").values_list("pk", "number", "is_benched")
-    ),
-    by_key=True,
+    )
 )
 
 

@@ -75,7 +75,7 @@ class OwnLine:
 
 
 def own_overview(user: User, *, since: datetime) -> list[OwnLine]:
-    """Return the newest agents of a person, those with a rank first. Seven queries, and a few for each.
+    """Return the newest agents of a person, those with a rank first. Six queries, and a few for each.
 
     since: the moment from which on changes of ratings are shown.
     """

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from datetime import datetime
-from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -15,7 +14,7 @@ from django.db.models.functions import Length
 
 from core.duels.challenge_selectors import ACTIVE
 from core.jobs.states import OPEN
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import (
     Agent,
     Blunder,
@@ -66,7 +65,6 @@ def _all_jobs(agent: int) -> Any:
     return first.union(*others, all=True)
 
 
-ByKey = partial(Lookup, by_key=True)
 JOBS = ByKey(_all_jobs)
 """Sums over the jobs of an agent by kind; how many are open and how many wait come first."""
 VERSIONS = ByKey(

@@ -25,7 +25,7 @@ from core.jobs.phase_selectors import (
     submissions_with_phases,
     validation_of,
 )
-from core.lookup import Lookup
+from core.lookup import ByKey, Lookup
 from core.models import (
     Agent,
     Build,
@@ -52,14 +52,13 @@ from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import Viewer, withheld_from
 from core.tournaments.selectors import participant_progress
 
-SIZES = Lookup(
+SIZES = ByKey(
     lambda tournaments: (
         Participant.objects.filter(ranked(), tournament__in=tournaments)
         .order_by()
         .values("tournament")
         .values_list("tournament", Count("pk"))
-    ),
-    by_key=True,
+    )
 )
 PLACES_SHOWN = 20
 """How many tournaments of a version its page lists."""
@@ -180,15 +179,14 @@ def _newest_of_own(playing: QuerySet[Submission]) -> Lookup:
     """Return the query of the newest version of each agent of a person in an environment, and the number that plays."""
     newest = Submission.objects.filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
     number = Subquery(playing.filter(agent=OuterRef("agent")).order_by("-number").values("number")[:1])
-    return Lookup(
+    return ByKey(
         lambda environment, owner: (
             Submission.objects.filter(
                 agent__environment=environment, agent__owner=owner, agent__deleted_at=None, pk=Subquery(newest)
             )
             .order_by("agent__name")
             .values_list("pk", number)
-        ),
-        by_key=True,
+        )
     )
 
 

@@ -6,7 +6,7 @@ from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, 
 
 from core.courses.sight import listed, seen
 from core.courses.tutoring import agents_tutored
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import Agent, Participant, Submission
 from core.models.agent import has_worked
 from core.people.rights import may
@@ -47,13 +47,12 @@ def agents_visible(rows: QuerySet[Agent], viewer: Viewer) -> QuerySet[Agent]:
     return seen(rows.filter(Q(Exists(worked)) | own), viewer)
 
 
-VERSIONS = Lookup(
+VERSIONS = ByKey(
     lambda agent: (
         Submission.objects.filter(agent=agent)
         .order_by("-number")
         .values_list("pk", "number", ExpressionWrapper(has_worked() | Q(Exists(_PUBLIC_PLACES)), BooleanField()))
-    ),
-    by_key=True,
+    )
 )
 """The versions of an agent, newest first, each with its number and whether everyone may know of it outside courses."""
 
@@ -67,13 +66,12 @@ def versions_of(agent: Agent, viewer: Viewer) -> list[tuple[int, int]]:
     return list(versions_visible(agent.submissions.order_by("-number"), viewer).values_list("pk", "number"))
 
 
-WORKED = Lookup(
+WORKED = ByKey(
     lambda agent: (
         Submission.objects.filter(has_worked(), agent=agent, agent__environment__course=None)
         .order_by()
         .values_list("pk")[:1]
-    ),
-    by_key=True,
+    )
 )
 """A version that has worked of an agent outside courses: everyone may know of it."""
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from core.courses.sight import Viewer, aside, listed
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import Audience, Course, Environment, Participant, Registration, Tournament, TournamentState, ranked
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
@@ -74,20 +74,20 @@ def tournament_running_list(of: Environment | Course | None, viewer: Viewer = ST
     return [TournamentEntry(row, counts.get(row.pk, 0)) for row in rows]
 
 
-COMPETING = Lookup(
+COMPETING = ByKey(
     lambda tournaments: (
         Participant.objects.filter(tournament__in=tournaments, is_baseline=False)
         .order_by()
         .values("tournament")
         .values_list("tournament", Count("pk"))
-    ),
-    by_key=True,
+    )
 )
 
 
 def taking_part(tournaments: Iterable[int]) -> dict[int, int]:
-    """Return the number of participants of tournaments that have any, without baselines. One query."""
-    return dict(COMPETING(tuple(tournaments)))
+    """Return the number of participants of tournaments that have any, without baselines. One query, or none."""
+    keys = tuple(tournaments)
+    return dict(COMPETING(keys)) if keys else {}
 
 
 def tournament_past_rows(of: Environment | Course | None, viewer: Viewer = STRANGER) -> QuerySet[Tournament]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
 from core.cache.answers import cached
 from core.courses.sight import Viewer, listed
-from core.lookup import Lookup
+from core.lookup import ByKey, Lookup
 from core.models import Environment, Evaluation, Rating, Rollout, Submission, Task, TaskSplit
 from core.ratings.board import ranked
 
@@ -153,4 +152,4 @@ def _parts(lookup: Callable[..., Lookup]) -> tuple[list[Part], list[Part], list[
 
 
 _GAME, _BOARD, _APPLICATION = _parts(Lookup)
-_ALL = [part for parts in _parts(partial(Lookup, by_key=True)) for part in parts]
+_ALL = [part for parts in _parts(ByKey) for part in parts]

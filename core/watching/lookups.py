@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Sum
@@ -11,7 +10,7 @@ from django.db.models.functions import Lower
 
 from core.duels.latest import newest_of_version
 from core.jobs.states import OPEN
-from core.lookup import Lookup
+from core.lookup import ByKey, Lookup
 from core.models import (
     WINDOW,
     Agent,
@@ -47,7 +46,6 @@ def _ended(model: type[Any]) -> Any:
     return Subquery(rows.values("ended_at")[:1])
 
 
-ByKey = partial(Lookup, by_key=True)
 AGENT = ByKey(
     lambda slug, name: (
         Agent.objects.alias(folded=Lower("name"))

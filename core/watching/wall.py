@@ -10,7 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from core.courses.sight import public, released_to_all
 from core.duels.latest import NOT_STRUCK
 from core.jobs.states import OPEN
-from core.lookup import Lookup
+from core.lookup import ByKey
 from core.models import LADDER, Audience, Duel, JobState, Participant, Tournament, TournamentState
 from core.watching.services import why_not_live
 
@@ -100,18 +100,16 @@ def _public() -> QuerySet[Duel]:
 
 # Keys by themselves, in queries that are planned once: PostgreSQL needs thirty times longer to plan one of all these
 # tables than to answer it.
-PLAYING = Lookup(
-    lambda: _public().filter(state=JobState.RUNNING).order_by("started_at", "pk").values_list("pk")[:MOST_RUNNING],
-    by_key=True,
+PLAYING = ByKey(
+    lambda: _public().filter(state=JobState.RUNNING).order_by("started_at", "pk").values_list("pk")[:MOST_RUNNING]
 )
-ENDED = Lookup(
+ENDED = ByKey(
     lambda: (
         _public()
         .filter(NOT_STRUCK, state=JobState.SUCCEEDED)
         .order_by("-ended_at", "-pk")
         .values_list("pk")[:MOST_RESULTS]
-    ),
-    by_key=True,
+    )
 )
 
 
