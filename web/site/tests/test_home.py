@@ -66,9 +66,9 @@ def test_more_environments_and_editions_take_no_more_queries(
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         for edition in (1, 2):
             factories.tournament(players, edition=edition)
-    # Cards and the figures of three kinds of them, duels to watch, the duels and tournaments that run, the participants
-    # of these, and those that are planned.
-    with django_assert_num_queries(14):
+    # Cards and the figures of three kinds of them, duels to watch, the duels and tournaments that run, and those that
+    # are planned.
+    with django_assert_num_queries(13):
         assert client.get("/").status_code == 200
 
 
