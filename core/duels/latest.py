@@ -68,5 +68,8 @@ def newest_of_version() -> list[Subquery]:
 
 def _nth(duels: QuerySet[Duel], side: str, number: int) -> Subquery:
     """Return the key of the newest, second, … of the duels that a version played on a side, for a query of versions."""
-    rows = duels.filter(**{side: OuterRef("pk")}).order_by("-pk")
+    # A range, and ordered by it: with an equality PostgreSQL may read all duels in the order of their keys, where few
+    # versions have played most of them and this one none.
+    same = {f"{side}__gte": OuterRef("pk"), f"{side}__lte": OuterRef("pk")}
+    rows = duels.filter(**same).order_by(f"{side}_id", "-pk")
     return Subquery(rows.values("pk")[number - 1 : number])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from core.duels.latest import Latest, newest_of_version
 from core.lookup import Lookup, Value
@@ -52,3 +53,21 @@ def test_the_newest_duels_of_each_agent_are_found_among_few(monkeypatch: pytest.
     newest = Submission.objects.values_list(*newest_of_version())
     assert newest.get(pk=newer.pk) == (new[2], new[1])
     assert newest.get(pk=idle.pk) == (None, None)
+
+
+@pytest.mark.postgres
+def test_a_version_without_duels_costs_nothing_where_few_have_played_all() -> None:
+    cast, game = factories.cast(), factories.environment()
+    first, other, idle = (factories.ready(factories.agent(cast.alice, game, name)) for name in ("a", "b", "idle"))
+    tournament = factories.tournament([first, other])
+    duel = factories.duel(tournament, first, other, number=1001, state=JobState.SUCCEEDED)
+    fields = [field for field in Duel._meta.concrete_fields if not field.primary_key]
+    same = {field.attname: field.value_from_object(duel) for field in fields}
+    Duel.objects.bulk_create(Duel(**same | {"number": number}) for number in range(1002, 5000))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE core_duel")
+    versions = Submission.objects.filter(pk=idle.pk).values_list(*newest_of_version())
+    plan = versions.explain(analyze=True, buffers=True)
+    assert "core_duel" in plan
+    assert "duel_of_player_1" in plan
+    assert "Rows Removed by Filter" not in plan
