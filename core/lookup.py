@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 TYPES = {int: "bigint", str: "text", datetime: "timestamptz", tuple: "bigint[]"}
 Value = int | str | datetime | tuple[int, ...]
 NO_KEY, MARK = -1, 2_000_000_000
-"""A key that no row has, and a number above all that stand in a query by themselves."""
+"""A key that no row has, and a number above all constants of queries; the place of a value is added to it."""
 UNFIT = frozenset({"0A000", "26000"})
 """SQLSTATEs of a plan whose columns a migration has changed since, and of one that the connection no longer has."""
 _numbers = count(1)
@@ -32,8 +32,8 @@ class Lookup:
 
     Its SQL is written at its first use. make: returns the query for values, which are never None, and compares numbers
     with columns of 32 bits or more; the columns of its rows come as the database has them.
-    by_key: whether one plan fits all values, as few rows have any of them, or as it takes no values. PostgreSQL, which
-    takes longer to plan such a query than to answer it, then plans it once for each connection that stays.
+    by_key: whether one plan fits all values: each is in few rows, or the query takes none. PostgreSQL, which takes
+    longer to plan such a query than to answer it, then plans it once for each connection that stays.
     """
 
     def __init__(self, make: Callable[..., QuerySet[Any, Any]], *, by_key: bool = False) -> None:
@@ -49,8 +49,8 @@ class Lookup:
         if any(isinstance(value, int) and value.bit_length() > 63 for value in values):
             return []
         if self._written is None:
-            # Values that stand in no query by themselves, so that their places can be found in its SQL. A column can
-            # have each of them: Django writes no query that cannot find a row.
+            # Values that stand in no query by themselves, so that their places can be found in its SQL. Each fits its
+            # column: for a number out of range Django writes no query.
             asked = [_mark(n, value) for n, value in enumerate(values)]
             sql, given = self._make(*asked).query.sql_with_params()
             marks = [mark[0] if isinstance(mark, tuple) else _written(mark) for mark in asked]

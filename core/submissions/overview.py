@@ -113,7 +113,7 @@ def _above(agent: Agent, standing: Standing) -> Above | None:
 def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
     """The last results of agents in tournaments that everyone sees, oldest first, by agent.
 
-    Two queries, and one for each of few versions.
+    Two queries, and one for each version that has one of them.
     """
     latest = LATEST([agent.pk for agent in agents])
     shown = ("outcome", "player_1__number", "player_1__agent__name", "player_2__number", "player_2__agent__name")

@@ -110,7 +110,8 @@ OWNED = ByKey(
         .values("agent__owner")
         .values_list(
             *(Max("pk"), Count("deleted_at")),
-            Subquery(Challenge.objects.filter(user=owner).order_by("-pk").values("pk")[:1]),
+            # By the index of a person's; in the order of keys PostgreSQL might read those of all.
+            Subquery(Challenge.objects.filter(user=owner).order_by("-created_at", "-pk").values("pk")[:1]),
         )
     )
 )
@@ -126,9 +127,10 @@ RANKED = ByKey(
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """The version that plays for an agent, or is on the board, by its key, and the rank and rating that its page shows.
+    """The version that plays for an agent, or is on the board.
 
-    awaits: whether the version has no rank of its own and may get one. has_played: in any tournament.
+    version: its key. rank, rating: as the page of its agent shows them. awaits: whether it has no rank of its own and
+    may get one. has_played: whether it has taken part in a tournament.
     """
 
     version: int | None

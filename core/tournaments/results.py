@@ -25,7 +25,7 @@ GUARDED = Lookup(
         .values_list("pk")[:1]
     )
 )
-"""One of the tournaments of an environment that some people may not see."""
+"""One tournament of an environment whose results some people may not see."""
 
 
 class Withheld(NotStored):

@@ -34,7 +34,7 @@ FRAGMENTS = {"agent": "web/submissions/agent_body.html"}
 
 
 class State(NamedTuple):
-    """How far all is, and what of the page has been read for it.
+    """The progress of an agent, and the parts of its page that were read to find it.
 
     last: the keys of its latest duels, each with the side on which it played. place: only on a board of scores.
     """
