@@ -13,7 +13,8 @@ from core.lookup import ByKey
 from core.models import Duel, LedgerVoid, Submission
 
 SIDES = ("player_1", "player_2")
-NOT_STRUCK = ~Exists(LedgerVoid.objects.filter(duel=OuterRef("pk")))
+STRUCK = Exists(LedgerVoid.objects.filter(duel=OuterRef("pk")))
+NOT_STRUCK = ~STRUCK
 """The condition of duels that count, for queries of few; PostgreSQL estimates that a join with `void=None` is empty."""
 
 

@@ -105,4 +105,4 @@ SIZES = Lookup(
 
 
 def _sizes(environments: set[int]) -> dict[int, int]:
-    return dict(SIZES(tuple(sorted(environments))))
+    return dict(SIZES(tuple(sorted(environments)))) if environments else {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 
-from core.duels.latest import SIDES, Latest
+from core.duels.latest import SIDES, STRUCK, Latest
 from core.lookup import ByKey
-from core.models import Agent, ChallengeKind, Duel, JobState, LedgerVoid, Participant, Submission
+from core.models import Agent, ChallengeKind, Duel, JobState, Participant, Submission
 from core.ratings.board import moved
 from core.tournaments.results import Viewer, withheld_keys
 
@@ -51,9 +51,6 @@ class LastDuel:
         return {"": "", "DRAW": "Drawn", self.own.upper(): "Won"}.get(self.duel.outcome, "Lost")
 
 
-_VOIDS = LedgerVoid.objects.filter(duel=OuterRef("pk"))
-
-
 def _shown(withheld: tuple[int, ...]) -> QuerySet[Duel]:
     asked = Q(challenge__kind__in=(ChallengeKind.AGENT, ChallengeKind.TOP_TEN))
     begun = Duel.objects.filter(state__in=(JobState.RUNNING, JobState.SUCCEEDED)).exclude(tournament__in=withheld)
@@ -62,9 +59,7 @@ def _shown(withheld: tuple[int, ...]) -> QuerySet[Duel]:
 
 LATEST = Latest(_shown, MOST)
 FACTS = ByKey(
-    lambda keys: (
-        Duel.objects.filter(pk__in=keys).order_by("-pk").values_list("pk", "state", "matches_done", Exists(_VOIDS))
-    )
+    lambda keys: Duel.objects.filter(pk__in=keys).order_by("-pk").values_list("pk", "state", "matches_done", STRUCK)
 )
 """By its key the state of a duel, how many of its matches are over, and whether it is void."""
 _READ = (

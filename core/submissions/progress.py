@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -156,7 +156,7 @@ def playing_now(agent: Agent) -> Playing:
     return Playing(version, rank, rating, version is not None and own_rank is None, bool(has_played))
 
 
-def agent_progress(agent: Agent, playing: Playing, last: Iterable[int], *, now: datetime) -> Progress:
+def agent_progress(agent: Agent, playing: Playing, last: Collection[int], *, now: datetime) -> Progress:
     """Return how far the work of an agent, its tournaments and its ratings are. Eight queries, of few rows.
 
     playing: as the page shows it. last: the keys of its latest duels. Call it before the page is made: what changes
@@ -177,6 +177,9 @@ def agent_progress(agent: Agent, playing: Playing, last: Iterable[int], *, now: 
         *[agent.owner.is_active, agent.owner.team, agent.environment.closed_because, astuple(playing)],
         *[fitted_at, fitted, blunder, OWNED(agent.owner_id, agent.environment_id)],
         *[VERSIONS(agent.pk), sorted(jobs, key=str), places, tested, challenges, is_moving],
-        *[FACTS(tuple(last)), int(now.timestamp() / LINE_SECONDS) if any(waiting for _, _, waiting, *_ in jobs) else 0],
+        *[
+            FACTS(tuple(last)) if last else (),
+            int(now.timestamp() / LINE_SECONDS) if any(waiting for _, _, waiting, *_ in jobs) else 0,
+        ],
     ]
     return Progress(sha256(json.dumps(facts, default=str).encode()).hexdigest()[:16], is_moving)

@@ -341,4 +341,4 @@ def _places(row: Submission) -> list[Participant]:
 
 def _sizes(tournament_ids: set[int]) -> dict[int, int]:
     """Return the number of participants with a rank by tournament."""
-    return dict(SIZES(tuple(sorted(tournament_ids))))
+    return dict(SIZES(tuple(sorted(tournament_ids)))) if tournament_ids else {}

@@ -124,7 +124,7 @@ def test_opponents_follow_the_results_of_the_new_version(
 ) -> None:
     (new,) = joined(environment)
     # Choices depend on the seed and the key of the version together: the same draws in every run.
-    monkeypatch.setattr(chosen.secrets, "randbelow", lambda _: 1_000_000_000 - new.pk)
+    monkeypatch.setattr("core.editions.chosen.secrets.randbelow", lambda _: 1_000_000_000 - new.pk)
     advance(environment, now=LATER)
     tournament = edition(environment)
     met: list[int] = []
