@@ -12,8 +12,8 @@ from weakref import WeakSet
 from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
-TYPES = {int: "bigint", str: "text", datetime: "timestamptz", tuple: "bigint[]"}
-Value = int | str | datetime | tuple[int, ...]
+TYPES = {int: "bigint", float: "double precision", str: "text", datetime: "timestamptz", tuple: "bigint[]"}
+Value = int | float | str | datetime | tuple[int, ...]
 NO_KEY, MARK = -1, 2_000_000_000
 """A key that no row has, and a number above all constants of queries; the place of a value is added to it."""
 UNFIT = frozenset({"0A000", "26000"})
@@ -99,9 +99,9 @@ def _mark(number: int, value: Value) -> Value:
     """Return a value of the same type that stands for the one of this number, from 0."""
     if isinstance(value, datetime):
         return datetime(9000, 1, 1 + number, tzinfo=UTC)
-    return (
-        f"\x01{number}" if isinstance(value, str) else (MARK + number,) if isinstance(value, tuple) else MARK + number
-    )
+    if isinstance(value, str):
+        return f"\x01{number}"
+    return (MARK + number,) if isinstance(value, tuple) else type(value)(MARK + number)
 
 
 def _written(value: Any) -> Any:

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Case, F, Func, OuterRef, Q, QuerySet, Subquery, TextField, Value, When, Window
+from django.db.models import Case, Count, F, Func, OuterRef, Q, QuerySet, Subquery, TextField, Value, When, Window
 from django.db.models.functions import Cast, Rank, Replace
 
 from arena_kit.ranking.scores import Interval
@@ -26,6 +26,7 @@ from core.cache.answers import cached
 from core.courses.sight import Viewer, listed
 from core.evaluations.comparison import difference
 from core.evaluations.standing import standing, stood
+from core.lookup import ByKey, Lookup
 from core.models import Environment, Evaluation, Submission
 from core.monitoring.metrics import leaderboard_asked
 
@@ -248,14 +249,31 @@ def _at_least(is_verified: bool, score: float) -> Q:
     return _better(is_verified, score) | Q(is_verified__in=[is_verified], score=score)
 
 
+LEVEL = ByKey(
+    lambda key: Evaluation.objects.filter(pk=key, is_current=True).values_list("environment", "is_verified", "score")
+)
+STANDS = ByKey(lambda environment, key: standing(environment).filter(pk=key).order_by().values_list("pk"))
+
+
+def _above(is_verified: bool) -> Lookup:
+    """Return the lookup of the number of rows above a score in an environment; without a row, it is 0."""
+
+    def rows(environment: int, score: float) -> QuerySet[Evaluation, Any]:
+        better = standing(environment).filter(_better(is_verified, score)).order_by()
+        return better.values("environment").values_list(Count("pk"))
+
+    return Lookup(rows)
+
+
+ABOVE = {is_verified: _above(is_verified) for is_verified in (True, False)}
+
+
 def _rank(key: int) -> int | None:
-    row = Evaluation.objects.only("environment", "is_verified", "score").filter(pk=key, is_current=True).first()
-    if row is None:
-        return None
-    on_board = standing(row.environment_id)
-    if not on_board.filter(pk=key).exists():
-        return None
-    return 1 + on_board.filter(_better(*_level(row))).count()
+    for environment, is_verified, score in LEVEL(key):
+        if STANDS(environment, key):
+            above = ABOVE[bool(is_verified)](environment, score)
+            return 1 + (int(above[0][0]) if above else 0)
+    return None
 
 
 def _row(evaluation: Evaluation, rank: int, medal: str, above: Evaluation | None) -> BoardRow:

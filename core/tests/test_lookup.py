@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import QuerySet
 
 from core.lookup import Lookup
-from core.models import Agent, User
+from core.models import Agent, Evaluation, User
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +29,23 @@ def test_each_value_stands_where_it_belongs_and_the_sql_is_written_once() -> Non
         assert lookup(person.pk, name) == [(name, person.pk)]
     assert lookup(cast.alice.pk, "100%s") == []
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_score_is_compared_as_it_is(by_key: bool) -> None:
+    owner, board = factories.user("alice"), factories.environment("cart-pole")
+    players = [factories.ready(factories.agent(owner, board)) for _ in range(3)]
+    rows = [factories.evaluation(players[n], score=score) for n, score in enumerate((0.1, 0.1 + 1e-15, -2.5))]
+    better = Lookup(
+        lambda environment, score: (
+            Evaluation.objects.filter(environment=environment, score__gt=score)
+            .order_by("pk")
+            .values_list("pk", "score")
+        ),
+        by_key=by_key,
+    )
+    assert better(board.pk, 0.1) == [(rows[1].pk, 0.1 + 1e-15)]
+    assert [key for key, _ in better(board.pk, -3.0)] == [row.pk for row in rows]
 
 
 def test_a_number_that_no_key_reaches_finds_nothing() -> None:
