@@ -9,8 +9,8 @@ from typing import NamedTuple
 from core.courses.sight import seen
 from core.duels.latest import NOT_STRUCK, SIDES, Latest
 from core.evaluations.board import board_rank
-from core.lookup import Lookup
-from core.models import Agent, Audience, Duel, Evaluation, JobState, Submission, User
+from core.lookup import ByKey, Lookup
+from core.models import Agent, Audience, Duel, Evaluation, JobState, User
 from core.ratings.board import Standing, changes_since, moved, ranked
 from core.submissions.selectors import user_agent_list
 
@@ -22,18 +22,16 @@ LATEST = Latest(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OwnResult:
-    """A duel seen from one's own agent, which is player 1 or 2. outcome: won, drawn or lost."""
+class OwnResult(NamedTuple):
+    """A duel seen from one's own agent, which is player 1 or 2. outcome: won, drawn or lost.
 
-    duel: Duel
+    duel: its key. opponent: the other version, by its name and number.
+    """
+
+    duel: int
     player: int
     outcome: str
-
-    @property
-    def opponent(self) -> Submission:
-        """The other version."""
-        return self.duel.player_2 if self.player == 1 else self.duel.player_1
+    opponent: str
 
 
 class Above(NamedTuple):
@@ -110,20 +108,31 @@ def _above(agent: Agent, standing: Standing) -> Above | None:
     return Above(*rows[0]) if rows else None
 
 
+PLAYED = ByKey(
+    lambda duels: (
+        Duel.objects.filter(pk__in=duels)
+        .order_by()
+        .values_list("pk", "outcome", *(f"{side}__{name}" for side in SIDES for name in ("agent__name", "number")))
+    )
+)
+
+
 def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
     """The last results of agents in tournaments that everyone sees, oldest first, by agent.
 
     Two queries, and one for each version that has one of them.
     """
     latest = LATEST([agent.pk for agent in agents])
-    shown = ("outcome", "player_1__number", "player_1__agent__name", "player_2__number", "player_2__agent__name")
-    rows = Duel.objects.select_related("player_1__agent", "player_2__agent").only(*shown)
-    duels = rows.in_bulk({key for found in latest.values() for key, _ in found})
+    shown = {key: row for key, *row in PLAYED(tuple({key for found in latest.values() for key, _ in found}))}
     return {
-        agent: [_result(duels[key], side) for key, side in reversed(found) if key in duels]
+        agent: [_result(key, side, *shown[key]) for key, side in reversed(found) if key in shown]
         for agent, found in latest.items()
     }
 
 
-def _result(duel: Duel, side: str) -> OwnResult:
-    return OwnResult(duel, 1 + SIDES.index(side), {side.upper(): "won", "DRAW": "drawn"}.get(duel.outcome, "lost"))
+def _result(duel: int, side: str, outcome: str, *players: str | int) -> OwnResult:
+    """Return the result of a duel. players: the name and number of player 1, and those of player 2."""
+    player = 1 + SIDES.index(side)
+    name, number = players[2:] if player == 1 else players[:2]
+    won = {side.upper(): "won", "DRAW": "drawn"}.get(outcome, "lost")
+    return OwnResult(duel, player, won, f"{name} v{number}")

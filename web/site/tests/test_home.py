@@ -195,7 +195,7 @@ def test_who_comes_back_finds_own_agents_with_rank_results_and_the_next_one_abov
     first, second = page.context["own"]
     assert (first.agent, first.standing.rank, first.change) == (mine.agent, 2, 20)
     assert [row.outcome for row in first.results] == ["lost", "won"]
-    assert first.lost.duel.player_1 == rival
+    assert (Duel.objects.get(pk=first.lost.duel).player_1, first.lost.opponent) == (rival, str(rival))
     assert (first.above.agent, first.gap) == (rival.agent.name, 20)
     assert (second.agent, second.standing) == (waiting.agent, None)
     html = " ".join(page.content.decode().split())
