@@ -14,6 +14,9 @@ from core.lookup import ByKey, Lookup
 from core.models import Environment, Evaluation, Rating, Rollout, Submission, Task, TaskSplit
 from core.ratings.board import ranked
 
+COUNT_SECONDS = 5.0
+"""How long numbers of agents are kept, which read every agent."""
+
 
 class Leader(NamedTuple):
     """The first of a leaderboard: its agent, number of its version, owner and rating."""
@@ -51,9 +54,11 @@ class EnvironmentCard:
 
 
 def environment_cards(viewer: Viewer) -> list[EnvironmentCard]:
-    """Active environments that lists show a person, with figures that are up to a second old."""
-    found = cached("cards", dict[int, Figures], lambda: _figures(_ALL))
-    rows = listed(Environment.objects.filter(is_active=True), viewer)
+    """Active environments that lists show a person. Who is first is up to a second old, numbers up to five."""
+    firsts = cached("cards:first", dict[int, Figures], lambda: _figures(_FIRSTS))
+    counts = cached("cards:counts", dict[int, Figures], lambda: _figures(_COUNTS), seconds=COUNT_SECONDS)
+    both = {key: counts.get(key, Figures())._replace(leader=row.leader, best=row.best) for key, row in firsts.items()}
+    found, rows = counts | both, listed(Environment.objects.filter(is_active=True), viewer)
     return [EnvironmentCard(row, found.get(row.pk, Figures())) for row in rows]
 
 
@@ -79,10 +84,8 @@ def _figures(parts: Sequence[Part], *environment: int) -> dict[int, Figures]:
 def _counts(rows: QuerySet[Any], environment: tuple[int, ...]) -> QuerySet[Any, Any]:
     """How many agents are in rows, and how many owners they have, by environment."""
     rows = _of(rows, environment, "agent__environment").filter(agent__is_disabled=False, agent__owner__is_active=True)
-    grouped = rows.order_by().values("agent__environment")
-    return grouped.values_list(
-        "agent__environment", Count("agent", distinct=True), Count("agent__owner", distinct=True)
-    )
+    numbers = Count("agent", distinct=True), Count("agent__owner", distinct=True)
+    return rows.order_by().values("agent__environment").values_list("agent__environment", *numbers)
 
 
 def _of(rows: QuerySet[Any], environment: tuple[int, ...], name: str) -> QuerySet[Any]:
@@ -105,10 +108,8 @@ def _at_work(*environment: int) -> QuerySet[Any, Any]:
 
 
 def _tasks(*environment: int) -> QuerySet[Any, Any]:
-    rows = Task.objects.filter(is_current=True, archived_at=None).exclude(split=TaskSplit.HIDDEN)
-    return (
-        _of(rows, environment, "environment").order_by().values("environment").values_list("environment", Count("pk"))
-    )
+    rows = _of(Task.objects.filter(is_current=True, archived_at=None), environment, "environment").order_by()
+    return rows.exclude(split=TaskSplit.HIDDEN).values("environment").values_list("environment", Count("pk"))
 
 
 def _leaders(*environment: int) -> QuerySet[Any, Any]:
@@ -120,13 +121,8 @@ def _leaders(*environment: int) -> QuerySet[Any, Any]:
 
 def _best(*environment: int) -> QuerySet[Any, Any]:
     # Like `standing`, for all environments at once, verified ones before others.
-    board = Evaluation.objects.filter(
-        environment=OuterRef("pk"),
-        is_current=True,
-        submission__deleted_at=None,
-        agent__is_disabled=False,
-        agent__owner__is_active=True,
-    )
+    board = Evaluation.objects.filter(environment=OuterRef("pk"), is_current=True, submission__deleted_at=None)
+    board = board.filter(agent__is_disabled=False, agent__owner__is_active=True)
     first = board.order_by("-is_verified", "-score", "created_at", "pk").values("pk")[:1]
     chosen = _of(Environment.objects.order_by(), environment, "pk").values(first=Subquery(first))
     rows = Evaluation.objects.filter(pk__in=chosen).order_by()
@@ -152,4 +148,5 @@ def _parts(lookup: Callable[..., Lookup]) -> tuple[list[Part], list[Part], list[
 
 
 _GAME, _BOARD, _APPLICATION = _parts(Lookup)
-_ALL = [part for parts in _parts(ByKey) for part in parts]
+_of_games, _of_boards, _of_applications = _parts(ByKey)
+_COUNTS, _FIRSTS = [_of_games[0], _of_boards[0], *_of_applications], [_of_games[1], _of_boards[1]]
