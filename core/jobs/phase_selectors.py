@@ -12,6 +12,7 @@ from core.jobs.waits import Wait, waits_of
 from core.models import (
     Agent,
     Build,
+    Environment,
     Evaluation,
     Job,
     JobState,
@@ -64,17 +65,21 @@ class OpenLog:
     is_live: bool
 
 
-def submissions_with_phases(agent: Agent | None = None) -> QuerySet[Submission]:
-    """Return submissions, or those of an agent, with their jobs, without the jobs' logs, which can be long."""
+def submissions_with_phases(of: Agent | Environment | None = None) -> QuerySet[Submission]:
+    """Return submissions with their jobs, without the jobs' logs, which can be long.
+
+    of: an agent whose submissions are asked for, or the environment of all that are.
+    """
     models = {"builds": Build, "validations": Validation, "publications": Publication}
     jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
     shown = Evaluation.objects.select_related("seed_list").defer(
         "log", "verification", "episodes", "metrics", "seed_list__seeds"
     )
+    environment = of.environment if isinstance(of, Agent) else of
     # Agents that meet others have none.
-    evaluations = Prefetch("evaluations", shown if agent is None or agent.environment.is_scored else shown.none())
+    evaluations = Prefetch("evaluations", shown if environment is None or environment.is_scored else shown.none())
     # Versions of one agent share it, so its many columns are not read again.
-    rows = Submission.objects.select_related("agent__environment") if agent is None else agent.submissions.all()
+    rows = of.submissions.all() if isinstance(of, Agent) else Submission.objects.select_related("agent__environment")
     return rows.prefetch_related(*jobs, evaluations)
 
 
@@ -163,13 +168,8 @@ def status_of(submission: Submission) -> SubmissionStatus:
 
 def is_moving(submission: Submission) -> bool:
     """Return whether any phase waits or runs, so that the submission's page will change."""
-    jobs = (
-        submission.latest_build,
-        submission.latest_validation,
-        submission.latest_evaluation,
-        submission.latest_publication,
-    )
-    return any(job is not None and not job.is_over for job in jobs)
+    jobs = submission.latest_build, submission.latest_validation, submission.latest_evaluation
+    return any(job is not None and not job.is_over for job in (*jobs, submission.latest_publication))
 
 
 def open_log(submission: Submission) -> OpenLog | None:

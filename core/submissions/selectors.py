@@ -197,7 +197,7 @@ ON_BOARDS = _newest_of_own(Submission.objects.filter(evaluations__is_current=Tru
 def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     """Return a user's agents in an environment, by name."""
     playing = dict((ON_BOARDS if environment.is_scored else IN_DUELS)(environment.pk, owner.pk))
-    rows = submissions_with_phases().in_bulk(playing) if playing else {}
+    rows = submissions_with_phases(environment).in_bulk(playing) if playing else {}
     return [
         OwnAgent(
             rows[key].agent,
