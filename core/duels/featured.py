@@ -140,7 +140,10 @@ def featured_get() -> Featured:
         for row in chosen:
             reasons.setdefault(row.pk, why)
     # The first of equals is the newest.
-    films = sorted(filter(_is_shown_well, rows), key=lambda row: -_interest(row, strengths[row.pk]))[:FILMS]
+    whole = [row for row in rows if not row.player_1_errors and not row.player_2_errors]
+    short = {version for version in {row.environment_version for row in whole} if _is_short(version)}
+    shown_well = (row for row in whole if row.environment_version in short)
+    films = sorted(shown_well, key=lambda row: -_interest(row, strengths[row.pk]))[:FILMS]
     players = ("player_1__agent__environment", "player_2__agent")
     named = Duel.objects.select_related(*players).only(*_SHOWN)
     analysed = Analysis.objects.filter(duel=OuterRef("pk"), state=JobState.SUCCEEDED).order_by("match_number")
@@ -171,14 +174,10 @@ def _strengths(rows: Sequence[_Compared]) -> dict[int, float]:
     return found
 
 
-def _is_shown_well(duel: _Compared) -> bool:
-    """Return whether the matches of a duel are short and were played to their ends."""
-    return not duel.player_1_errors and not duel.player_2_errors and _is_short(duel)
-
-
-def _is_short(duel: _Compared) -> bool:
+def _is_short(version: str) -> bool:
+    """Return whether the matches of a version of an environment are short."""
     try:
-        return get_spec(duel.environment_version).max_steps <= LONGEST_SHOWN
+        return get_spec(version).max_steps <= LONGEST_SHOWN
     except UnknownEnvironment:
         return False
 

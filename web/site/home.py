@@ -32,7 +32,7 @@ EASIEST = ("tic-tac-toe", "cart-pole")
 """The environments that the first steps of new people name."""
 RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN, NOTICES_SHOWN = 4, 4, 3, 4
 WATCHED_SECONDS = 5.0
-"""How long the part of the page is kept that shows duels, which is the same for everyone."""
+"""How long the part of a page is kept that shows duels, which is the same for everyone."""
 
 
 class Watched(NamedTuple):
@@ -67,7 +67,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "tasks": [card for card in tasks if card.figures.agent_count] or tasks,
         "waiting_tasks": [card for card in waiting if card.environment.is_available],
         "missing_tasks": [card for card in waiting if not card.environment.is_available],
-        "watched": _watched(),
+        "watched": watched(),
         "running": tournament_running_list(None, viewer)[:RUNNING_SHOWN],
         "example": _example_environment([card.environment for card in cards]) if is_new else None,
         "applications": [card for card in cards if card.environment.is_app],
@@ -75,7 +75,8 @@ def home(request: HttpRequest) -> HttpResponse:
     return render(request, "web/site/home.html", context)
 
 
-def _watched() -> Watched:
+def watched() -> Watched:
+    """Return what everyone may watch, up to WATCHED_SECONDS old."""
     found = cached("home:watched", Watched, _watched_now, seconds=WATCHED_SECONDS)
     return found._replace(cards=mark_safe(found.cards), film=mark_safe(found.film))  # noqa: S308  (templates, which escape)
 

@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import conditional_page
 
-from core.duels.featured import featured_get
 from core.watching.wall import PLAYING
+from web.site.home import watched
 from web.watching.parts import wall_part
 
 
@@ -17,5 +17,5 @@ def watch(request: HttpRequest) -> HttpResponse:
     part = wall_part()
     if request.headers.get("HX-Target") == "wall":
         return HttpResponse(part)
-    films = [] if PLAYING() else featured_get().films
-    return render(request, "web/watching/watch.html", {"part": part, "films": films})
+    film = "" if PLAYING() else watched().film
+    return render(request, "web/watching/watch.html", {"part": part, "film": film})
