@@ -15,7 +15,7 @@ from core.models import Environment, Evaluation, Rating, Rollout, Submission, Ta
 from core.ratings.board import ranked
 
 COUNT_SECONDS = 5.0
-"""How long numbers of agents are kept, which read every agent."""
+"""How long numbers of agents and tasks are kept: counting them reads every agent."""
 
 
 class Leader(NamedTuple):
@@ -56,7 +56,9 @@ class EnvironmentCard:
 def environment_cards(viewer: Viewer) -> list[EnvironmentCard]:
     """Active environments that lists show a person. Who is first is up to a second old, numbers up to five."""
     firsts = cached("cards:first", dict[int, Figures], lambda: _figures(_FIRSTS))
-    counts = cached("cards:counts", dict[int, Figures], lambda: _figures(_COUNTS), seconds=COUNT_SECONDS)
+    # Counted at once when the first agent of an environment is ranked.
+    led, count = ",".join(map(str, sorted(firsts))), lambda: _figures(_COUNTS)
+    counts = cached("cards:counts", dict[int, Figures], count, version=led, seconds=COUNT_SECONDS)
     both = {key: counts.get(key, Figures())._replace(leader=row.leader, best=row.best) for key, row in firsts.items()}
     found, rows = counts | both, listed(Environment.objects.filter(is_active=True), viewer)
     return [EnvironmentCard(row, found.get(row.pk, Figures())) for row in rows]

@@ -32,7 +32,7 @@ EASIEST = ("tic-tac-toe", "cart-pole")
 """The environments that the first steps of new people name."""
 RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN, NOTICES_SHOWN = 4, 4, 3, 4
 WATCHED_SECONDS = 5.0
-"""How long the part of a page is kept that shows duels, which is the same for everyone."""
+"""How long what home shows of duels and the film of /live/ are kept, which are the same for everyone."""
 
 
 class Watched(NamedTuple):
@@ -63,7 +63,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "planned": planned,
         "invited": invited_to(request.user) if planned and isinstance(request.user, User) else (),
         "games": [card for card in cards if not card.environment.is_scored],
-        # Tasks without agents are a short list of names below those with some.
+        # Tasks without a ranked agent are a short list of names below those with some.
         "tasks": [card for card in tasks if card.figures.agent_count] or tasks,
         "waiting_tasks": [card for card in waiting if card.environment.is_available],
         "missing_tasks": [card for card in waiting if not card.environment.is_available],

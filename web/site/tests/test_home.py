@@ -42,6 +42,16 @@ def test_a_card_counts_agents_and_users_and_names_the_first_of_the_leaderboard(c
     assert card.figures.leader == Leader("b", 1, cast.alice.username, 1600)
 
 
+def test_the_first_agent_that_is_ranked_is_counted_as_soon_as_it_leads(client: Client, cast: Cast) -> None:
+    task = factories.environment("cart-pole")
+    client.get("/")
+    assert caches["answers"].get("cards:counts") is not None
+    factories.evaluation(factories.ready(factories.agent(cast.alice, task)))
+    caches["answers"].delete("cards:first")
+    (card,) = client.get("/").context["cards"]
+    assert (card.figures.best.agent, card.figures.agent_count) == (cast.alice.agents.get().name, 1)
+
+
 def test_a_closed_environment_has_no_card(client: Client, cast: Cast) -> None:
     environment = factories.environment()
     environment.is_active = False
@@ -55,7 +65,7 @@ def test_applications_have_a_group_of_their_own(client: Client) -> None:
     assert 'id="applications"' in page
     assert 'id="tasks"' not in page
     # The hidden task is not counted.
-    assert "3 tasks, no agents yet" in page
+    assert "3 tasks, no agent on the board yet" in page
 
 
 def test_more_environments_and_editions_take_no_more_queries(
