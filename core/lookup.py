@@ -29,6 +29,7 @@ def moment_read(value: datetime | str) -> datetime:
 
 class Lookup:
     """A query of rows by given values, each of them used in a comparison as it is, a tuple of numbers in an `__in`.
+    Each has one type in all calls.
 
     Its SQL is written at its first use. make: returns the query for values, which are never None, and compares numbers
     with columns of 32 bits or more; the columns of its rows come as the database has them.
@@ -101,7 +102,9 @@ def _mark(number: int, value: Value) -> Value:
         return datetime(9000, 1, 1 + number, tzinfo=UTC)
     if isinstance(value, str):
         return f"\x01{number}"
-    return (MARK + number,) if isinstance(value, tuple) else type(value)(MARK + number)
+    if isinstance(value, tuple):
+        return (MARK + number,)
+    return float(MARK + number) if isinstance(value, float) else MARK + number
 
 
 def _written(value: Any) -> Any:

@@ -129,9 +129,9 @@ def _kept_from(model: type[Model], viewer: Viewer, courses: QuerySet[Course]) ->
 
 
 def _all_shown(model: type[Model]) -> bool:
-    """Return whether no row is kept from anyone, as on a site without courses: not for a query that is written once.
+    """Return whether everyone is shown all rows of a model because the site has no course now: no Lookup may ask.
 
-    It is asked where that spares a query the joins of five tables; elsewhere the question takes longer.
+    It is asked where that spares a query the joins of several tables. Elsewhere the question takes longer: False.
     """
     return model in CHALLENGES and not ANY_COURSE()
 

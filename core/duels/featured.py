@@ -139,10 +139,10 @@ def featured_get() -> Featured:
     for why, chosen in (("Last upset", upsets[:1]), ("Closest duel", closest[:1]), ("Newest duel", rows[:1])):
         for row in chosen:
             reasons.setdefault(row.pk, why)
-    # The first of equals is the newest.
     whole = [row for row in rows if not row.player_1_errors and not row.player_2_errors]
     short = {version for version in {row.environment_version for row in whole} if _is_short(version)}
     shown_well = (row for row in whole if row.environment_version in short)
+    # The first of equals is the newest.
     films = sorted(shown_well, key=lambda row: -_interest(row, strengths[row.pk]))[:FILMS]
     players = ("player_1__agent__environment", "player_2__agent")
     named = Duel.objects.select_related(*players).only(*_SHOWN)

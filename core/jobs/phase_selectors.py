@@ -66,10 +66,7 @@ class OpenLog:
 
 
 def submissions_with_phases(of: Agent | Environment | None = None) -> QuerySet[Submission]:
-    """Return submissions with their jobs, without the jobs' logs, which can be long.
-
-    of: an agent whose submissions are asked for, or the environment of all that are.
-    """
+    """Return submissions, or those of an agent or environment, with their jobs, without the jobs' logs."""
     models = {"builds": Build, "validations": Validation, "publications": Publication}
     jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
     shown = Evaluation.objects.select_related("seed_list").defer(
@@ -80,6 +77,7 @@ def submissions_with_phases(of: Agent | Environment | None = None) -> QuerySet[S
     evaluations = Prefetch("evaluations", shown if environment is None or environment.is_scored else shown.none())
     # Versions of one agent share it, so its many columns are not read again.
     rows = of.submissions.all() if isinstance(of, Agent) else Submission.objects.select_related("agent__environment")
+    rows = rows.filter(agent__environment=of) if isinstance(of, Environment) else rows
     return rows.prefetch_related(*jobs, evaluations)
 
 

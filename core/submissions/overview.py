@@ -123,7 +123,8 @@ def _results(agents: list[Agent]) -> dict[int, list[OwnResult]]:
     Two queries, and one for each version that has one of them.
     """
     latest = LATEST([agent.pk for agent in agents])
-    shown = {key: row for key, *row in PLAYED(tuple({key for found in latest.values() for key, _ in found}))}
+    keys = tuple({key for found in latest.values() for key, _ in found})
+    shown = {key: row for key, *row in PLAYED(keys)} if keys else {}
     return {
         agent: [_result(key, side, *shown[key]) for key, side in reversed(found) if key in shown]
         for agent, found in latest.items()
@@ -134,5 +135,5 @@ def _result(duel: int, side: str, outcome: str, *players: str | int) -> OwnResul
     """Return the result of a duel. players: the name and number of player 1, and those of player 2."""
     player = 1 + SIDES.index(side)
     name, number = players[2:] if player == 1 else players[:2]
-    won = {side.upper(): "won", "DRAW": "drawn"}.get(outcome, "lost")
-    return OwnResult(duel, player, won, f"{name} v{number}")
+    own = {side.upper(): "won", "DRAW": "drawn"}.get(outcome, "lost")
+    return OwnResult(duel, player, own, f"{name} v{number}")

@@ -13,7 +13,10 @@ from web.watching.parts import wall_part
 
 @conditional_page
 def watch(request: HttpRequest) -> HttpResponse:
-    """Show what is played now: tournaments, duels and the latest results; for htmx only the part that changes."""
+    """Show what is played now: tournaments, duels and the latest results; for htmx only the part that changes.
+
+    Between duels it shows a film, which is up to WATCHED_SECONDS old.
+    """
     part = wall_part()
     if request.headers.get("HX-Target") == "wall":
         return HttpResponse(part)
