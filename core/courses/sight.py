@@ -143,7 +143,9 @@ def belongs(model: type[Model], courses: QuerySet[Course], prefix: str = "") -> 
 
 def hidden(rows: QuerySet[Row], viewer: Viewer) -> QuerySet[Row]:
     """Return those among some rows that a person may not see."""
-    return rows.filter(_kept_from(rows.model, viewer, courses_closed(viewer)))
+    return (
+        rows.none() if _all_shown(rows.model) else rows.filter(_kept_from(rows.model, viewer, courses_closed(viewer)))
+    )
 
 
 def seen(rows: QuerySet[Row], viewer: Viewer) -> QuerySet[Row]:
