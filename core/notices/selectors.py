@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from core.lookup import ByKey
 from core.models import Notice, NoticeChoice, NoticeKind, User
 
 MAILED = frozenset(
@@ -57,6 +58,11 @@ def inbox(user: User) -> QuerySet[Notice]:
     return Notice.objects.filter(user=user, in_inbox=True).order_by("-pk")
 
 
+UNREAD = ByKey(
+    lambda user: Notice.objects.filter(user=user, in_inbox=True, read_at=None).order_by().values_list("pk")[:COUNTED]
+)
+
+
 def unread_count(user: User) -> int:
     """Return the number of a person's unread notices, at most COUNTED."""
-    return inbox(user).filter(read_at=None).order_by()[:COUNTED].count()
+    return len(UNREAD(user.pk))

@@ -16,6 +16,7 @@ from core.models import Audience, Course, Environment, Participant, Registration
 from core.tournaments.registration_selectors import HOLDS_PLACE
 
 STRANGER = AnonymousUser()
+ANY_PLANNED = ByKey(lambda: Tournament.objects.filter(state=TournamentState.PLANNED).order_by().values_list("pk")[:1])
 MOST_WINNERS = 3
 """How many winners are named when several share the first place."""
 
@@ -39,9 +40,9 @@ def tournament_planned_list(
     of: Environment | Course | None, *, now: datetime, viewer: Viewer = STRANGER
 ) -> list[TournamentEntry]:
     """Planned tournaments, the next one first; those without a date last. of: None for all."""
-    rows = list(_of(of, viewer, TournamentState.PLANNED))
+    rows = list(_of(of, viewer, TournamentState.PLANNED)) if ANY_PLANNED() else []
     if not rows:
-        # Most pages have none, and skip the second query.
+        # Most sites have none, and skip the queries.
         return []
     held = Registration.objects.filter(HOLDS_PLACE, tournament__in=[row.pk for row in rows])
     counts = dict(held.order_by().values_list("tournament").annotate(count=Count("pk")))
