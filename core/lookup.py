@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, count
-from typing import Any
+from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
-from django.db import DatabaseError, connection
-from django.db.models import QuerySet
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
+from django.db.models import Model, QuerySet
+from django.db.models.query import get_related_populators
 
 TYPES = {int: "bigint", float: "double precision", str: "text", datetime: "timestamptz", tuple: "bigint[]"}
 Value = int | float | str | datetime | tuple[int, ...]
@@ -18,6 +19,7 @@ NO_KEY, MARK = -1, 2_000_000_000
 """A key that no row has, and a number above all constants of queries; the place of a value is added to it."""
 UNFIT = frozenset({"0A000", "26000"})
 """SQLSTATEs of a plan whose columns a migration has changed since, and of one that the connection no longer has."""
+Object = TypeVar("Object", bound=Model)
 _numbers = count(1)
 
 
@@ -39,6 +41,8 @@ class Lookup:
 
     def __init__(self, make: Callable[..., QuerySet[Any, Any]], *, by_key: bool = False) -> None:
         self._make, self._by_key = make, by_key
+        self.compiler: Any = None
+        """What has written the SQL, and knows what its columns are; None before the first use."""
         self._written: tuple[str, list[tuple[int | None, Any]]] | None = None
         self._name = f"lookup_{next(_numbers)}"
         self._planned: WeakSet[Any] = WeakSet()
@@ -53,7 +57,10 @@ class Lookup:
             # Values that stand in no query by themselves, so that their places can be found in its SQL. Each fits its
             # column: for a number out of range Django writes no query.
             asked = [_mark(n, value) for n, value in enumerate(values)]
-            sql, given = self._make(*asked).query.sql_with_params()
+            # The proxy and not the connection of this thread, which ends before the lookup does.
+            compiler = self._make(*asked).query.get_compiler(connection=connection)
+            sql, given = compiler.as_sql()
+            self.compiler = compiler
             marks = [mark[0] if isinstance(mark, tuple) else _written(mark) for mark in asked]
             self._written = sql, [(marks.index(one) if one in marks else None, one) for one in given]
         sql, places = self._written
@@ -96,6 +103,37 @@ class Lookup:
         self._planned.add(server)
 
 
+ByKey = partial(Lookup, by_key=True)
+
+
+class Objects(Generic[Object]):
+    """A lookup by key that finds objects, with what its query names by `select_related`, `only` and `annotate`."""
+
+    def __init__(self, make: Callable[..., QuerySet[Object, Any]]) -> None:
+        self._lookup = ByKey(make)
+
+    def __call__(self, *values: Value) -> list[Object]:
+        """Return the objects for these values."""
+        rows = self._lookup(*values)
+        return list(self._made(rows)) if rows else []
+
+    def _made(self, rows: list[tuple[Any, ...]]) -> Iterator[Object]:
+        """Make objects of rows, as `django.db.models.query.ModelIterable` does."""
+        compiler = self._lookup.compiler
+        model, fields = compiler.klass_info["model"], compiler.klass_info["select_fields"]
+        columns = slice(fields[0], fields[-1] + 1)
+        names = [column.target.attname for column, *_ in compiler.select[columns]]
+        # Types are those of Django 6.1, whose function takes one value more.
+        related = get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
+        for row in compiler.results_iter([rows]):
+            made = model.from_db(DEFAULT_DB_ALIAS, names, row[columns])
+            for one in related:
+                one.populate(row, made)
+            for name, place in compiler.annotation_col_map.items():
+                setattr(made, name, row[place])
+            yield made
+
+
 def _mark(number: int, value: Value) -> Value:
     """Return a value of the same type that stands for the one of this number, from 0."""
     if isinstance(value, datetime):
@@ -123,6 +161,3 @@ def _spread(sql: str, given: list[Any]) -> tuple[str, list[Any]]:
 def _listed(parts: list[str]) -> str:
     """Write a list in brackets, which PostgreSQL does not take without anything in it."""
     return f"({', '.join(parts)})" if parts else ""
-
-
-ByKey = partial(Lookup, by_key=True)

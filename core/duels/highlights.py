@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from django.db.models import F, Max, Min
+from django.db.models import F, Max, Min, QuerySet
 
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import Fault, Outcome
 from core.duels.latest import NOT_STRUCK
 from core.duels.selectors import NotStored, records_open
+from core.lookup import Objects
 from core.models import Analysis, Duel, JobState
 
 SURPRISE = 0.2
@@ -64,20 +65,23 @@ def highlights_beside(
     )
 
 
+def _played(tournament: int, **where: object) -> QuerySet[Duel]:
+    rows = Duel.objects.filter(NOT_STRUCK, tournament=tournament, state=JobState.SUCCEEDED, **where).exclude(records="")
+    return rows.select_related("player_1__agent", "player_2__agent")
+
+
+BEFORE = Objects(lambda tournament, number: _played(tournament, number__lt=number).order_by("-number")[:1])
+AFTER = Objects(lambda tournament, number: _played(tournament, number__gt=number).order_by("number")[:1])
+
+
 def _in_duel_beside(duel: Duel, place: int) -> Highlight | None:
     """Return the first match worth a look of the tournament's next duel, or for place −1 the last of the one before."""
-    rows = Duel.objects.filter(NOT_STRUCK, tournament=duel.tournament_id, state=JobState.SUCCEEDED).exclude(records="")
-    rows = (
-        rows.filter(number__lt=duel.number).order_by("-number")
-        if place
-        else rows.filter(number__gt=duel.number).order_by("number")
-    )
-    beside = rows.select_related("player_1__agent", "player_2__agent").first() if duel.tournament_id else None
-    if beside is None:
+    if duel.tournament_id is None:
         return None
-    with suppress(NotStored), records_open(beside) as archive:
-        if found := highlights(beside, archive.index):
-            return replace(found[place], duel=beside)
+    for beside in (BEFORE if place else AFTER)(duel.tournament_id, duel.number):
+        with suppress(NotStored), records_open(beside) as archive:
+            if found := highlights(beside, archive.index):
+                return replace(found[place], duel=beside)
     return None
 
 

@@ -17,6 +17,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from core.files.removed import removed_on
 from core.jobs.lines import line, of_line
+from core.lookup import Objects
 from core.models import Agent, Duel, JobState, PlayedJob, Submission, Validation
 
 GROUPS = ("player_1", "player_2", "draw", "player_1_error", "player_2_error")
@@ -63,16 +64,20 @@ def duels_next(*, count: int, is_heavy: bool) -> list[Duel]:
     return list(of_line(line(Duel), {"is_heavy": is_heavy}).select_related(*Duel.RELATED)[:count])
 
 
-def duel_get(duel_id: int) -> Duel:
-    """Return a duel with everything that its page names. Raises Duel.DoesNotExist. Two queries.
+DUEL = Objects(lambda key: Duel.objects.filter(pk=key).select_related("tournament", "promotion", "void"))
+PLAYERS = Objects(
+    lambda keys: Submission.objects.filter(pk__in=keys).select_related("agent__environment", "agent__owner", "rating")
+)
 
-    One query of all these tables would take PostgreSQL longer to plan than both take together.
-    """
-    duel = Duel.objects.select_related("tournament", "promotion", "void").get(pk=duel_id)
-    versions = Submission.objects.select_related("agent__environment", "agent__owner", "rating")
-    players = versions.in_bulk([duel.player_1_id, duel.player_2_id])
-    duel.player_1, duel.player_2 = players[duel.player_1_id], players[duel.player_2_id]
-    return duel
+
+def duel_get(duel_id: int) -> Duel:
+    """Return a duel with everything that its page names. Raises Duel.DoesNotExist. Two queries."""
+    found = DUEL(duel_id)
+    if not found:
+        raise Duel.DoesNotExist(f"There is no duel {duel_id}.")
+    players = {row.pk: row for row in PLAYERS((found[0].player_1_id, found[0].player_2_id))}
+    found[0].player_1, found[0].player_2 = players[found[0].player_1_id], players[found[0].player_2_id]
+    return found[0]
 
 
 def validation_get(validation_id: int) -> Validation:

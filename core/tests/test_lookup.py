@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import UTC, datetime, timedelta, timezone
+from threading import Thread
+from typing import Any
+from weakref import ref
 
 import pytest
-from django.db import DatabaseError, connection, transaction
-from django.db.models import QuerySet
+from django.db import DatabaseError, connection, connections, transaction
+from django.db.models import Count, Model, QuerySet
+from django.test.utils import CaptureQueriesContext
 
-from core.lookup import Lookup
-from core.models import Agent, Evaluation, User
+from core.lookup import Lookup, Objects
+from core.models import Agent, Evaluation, Submission, User
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +140,74 @@ def test_a_moment_is_compared_as_one(monkeypatch: pytest.MonkeyPatch, by_key: bo
     assert lookup(joined - timedelta(microseconds=1), "alice") == [("alice",)]
     assert lookup(joined + timedelta(microseconds=1), "alice") == []
     assert lookup(joined.astimezone(timezone(timedelta(hours=5))), "alice") == [("alice",)]
+
+
+def _told(row: Model, *before: Model) -> dict[str, Any]:
+    """Return all that is known of an object: its columns, those that were not read, and the objects beside it."""
+    beside = {name: found for name, found in row._state.fields_cache.items() if found not in before}
+    return {
+        "kind": type(row),
+        "left": row.get_deferred_fields(),
+        "database": row._state.db,
+        "columns": {name: value for name, value in vars(row).items() if name != "_state"},
+        "beside": {name: found and _told(found, row, *before) for name, found in beside.items()},
+    }
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_objects_are_those_of_the_query(monkeypatch: pytest.MonkeyPatch, is_kept: bool) -> None:
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60 if is_kept else 0)
+    cast, game, board = factories.cast(), factories.environment(), factories.environment("cart-pole")
+    mine = [factories.ready(factories.agent(cast.alice, game, name)) for name in ("one", "two")]
+    theirs = factories.ready(factories.agent(cast.bob, board))
+    score = factories.evaluation(theirs, score=1.5)
+    factories.rating(mine[1], 1511.5)
+
+    def submissions(keys: tuple[int, ...]) -> QuerySet[Submission]:
+        rows = Submission.objects.filter(pk__in=keys).select_related("agent__environment", "agent__owner", "rating")
+        return rows.annotate(of_owner=Count("agent__owner__agents")).order_by("-pk")
+
+    def evaluations(agents: tuple[int, ...]) -> QuerySet[Evaluation]:
+        rows = Evaluation.objects.filter(agent__in=agents).select_related("submission", "seed_list")
+        return rows.defer("log", "seed_list__seeds").order_by("pk")
+
+    def agents(owner: int, name: str) -> QuerySet[Agent]:
+        return Agent.objects.filter(owner=owner, name=name).only("name", "created_at", "environment__slug")
+
+    keys = (mine[0].pk, theirs.pk, mine[1].pk)
+    cases: list[tuple[Any, tuple[Any, ...], int]] = [
+        (submissions, (keys,), 3),
+        (evaluations, ((score.agent_id,),), 1),
+        (agents, (cast.alice.pk, "two"), 1),
+        (agents, (cast.alice.pk, "three"), 0),
+    ]
+    for make, values, count in cases:
+        lookup = Objects(make)
+        for _ in range(2):
+            with CaptureQueriesContext(connection) as asked:
+                found = lookup(*values)
+            assert (len(found), len(asked)) == (count, 1)
+            assert [_told(row) for row in found] == [_told(row) for row in make(*values)]
+    row = Objects(submissions)(keys)[0]
+    with CaptureQueriesContext(connection) as asked:
+        assert (row.agent.owner, row.agent.environment, row.agent.owner.username) == (cast.bob, board, "bob")
+        assert not hasattr(row, "rating")
+    assert not asked.captured_queries
+
+
+@pytest.mark.django_db(transaction=True)
+def test_objects_keep_no_connection_of_a_thread_that_has_ended() -> None:
+    lookup, ended = Objects(lambda key: User.objects.filter(pk=key)), []
+
+    def first() -> None:
+        assert lookup(1) == []
+        ended.append(ref(connections["default"]))
+        connections.close_all()
+
+    thread = Thread(target=first)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert [one() for one in ended] == [None]
+    alice = factories.user("alice")
+    assert lookup(alice.pk) == [alice]
