@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from core.courses.sight import released_to_all
 from core.duels.latest import NOT_STRUCK
+from core.lookup import Lookup, Objects
 from core.models import Analysis, Duel, DuelOutcome, JobState, Rating
 
 LOOKED_AT = 200
@@ -115,22 +116,36 @@ _SHOWN = (
 )
 
 
-def featured_get() -> Featured:
-    """Return up to three different duels whose matches can be watched, and the one to play. Two queries."""
+def _compared() -> QuerySet[Duel, Any]:
+    """Return the newest duels whose matches can be watched, by a few figures: only chosen ones become objects."""
     found = Duel.objects.filter(
         NOT_STRUCK,
         released_to_all(),
         state=JobState.SUCCEEDED,
         tournament__environment__is_active=True,
     ).exclude(records="")
-    # Hundreds are compared by a few figures, and only the chosen ones become objects with their players. Ratings are
-    # subqueries, because planning four more joins takes PostgreSQL longer than all the rest.
+    # Subqueries, because planning four more joins takes PostgreSQL longer than all the rest.
     ratings = {
         f"rating_{player}": Rating.objects.filter(submission=OuterRef(f"player_{player}")).values("value")
         for player in (1, 2)
     }
-    asked = found.annotate(**ratings).order_by("-pk").values_list(*_ASKED)[:LOOKED_AT]
-    rows = [_Compared(*row) for row in asked]
+    return found.annotate(**ratings).order_by("-pk").values_list(*_ASKED)[:LOOKED_AT]
+
+
+def _named(keys: tuple[int, ...]) -> QuerySet[Duel]:
+    """Return duels with their players, and the first match that is analysed."""
+    analysed = Analysis.objects.filter(duel=OuterRef("pk"), state=JobState.SUCCEEDED).order_by("match_number")
+    players = ("player_1__agent__environment", "player_2__agent")
+    rows = Duel.objects.filter(pk__in=keys).select_related(*players).only(*_SHOWN)
+    return rows.annotate(analysed=Subquery(analysed.values("match_number")[:1]))
+
+
+COMPARED, NAMED = Lookup(_compared), Objects(_named)
+
+
+def featured_get() -> Featured:
+    """Return up to three different duels whose matches can be watched, and the one to play. Two queries."""
+    rows = [_Compared(*row) for row in COMPARED()]
     upsets = [row for row in rows if _winner_expected(row) < UPSET_SHARE]
     strengths = _strengths(rows)
     skilled = (row for row in rows if strengths[row.pk] >= SKILLED and _distance(row) <= CLOSE_DISTANCE)
@@ -144,11 +159,8 @@ def featured_get() -> Featured:
     shown_well = (row for row in whole if row.environment_version in short)
     # The first of equals is the newest.
     films = sorted(shown_well, key=lambda row: -_interest(row, strengths[row.pk]))[:FILMS]
-    players = ("player_1__agent__environment", "player_2__agent")
-    named = Duel.objects.select_related(*players).only(*_SHOWN)
-    analysed = Analysis.objects.filter(duel=OuterRef("pk"), state=JobState.SUCCEEDED).order_by("match_number")
-    named = named.annotate(analysed=Subquery(analysed.values("match_number")[:1]))
-    duels = named.in_bulk([*reasons, *(row.pk for row in films)]) if rows else {}
+    keys = (*reasons, *(row.pk for row in films))
+    duels: dict[int, Any] = {duel.pk: duel for duel in NAMED(keys)} if keys else {}
     # A duel can be deleted between the two queries.
     shown = [FeaturedDuel(why, duels[key]) for key, why in reasons.items() if key in duels]
     ratings_of = {row.pk: (row.rating_1, row.rating_2) for row in films if row.pk in duels}

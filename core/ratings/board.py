@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
 
-from core.lookup import Lookup
+from core.lookup import Lookup, Objects
 from core.models import Agent, Environment, Rating, RatingPoint, Submission
 from core.ratings.tables import TableFilter, table_of
 
@@ -48,10 +48,16 @@ def board_rows(environment: Environment, wanted: TableFilter) -> QuerySet[Rating
     return table_of(rows, wanted, rating="value", matches="match_count")
 
 
+RANKED = Objects(
+    lambda agents: Rating.objects.filter(submission__agent__in=agents, rank__isnull=False).select_related(
+        "submission__agent"
+    )
+)
+
+
 def standings_of(agents: Iterable[Agent]) -> dict[int, Standing]:
     """Return the standings of those agents that have a rank, by agent. Two queries."""
-    rows = Rating.objects.filter(submission__agent__in=agents, rank__isnull=False)
-    found = {row.submission.agent_id: row for row in rows.select_related("submission__agent")}
+    found = {row.submission.agent_id: row for row in RANKED(tuple(agent.pk for agent in agents))}
     sizes = _sizes({row.submission.agent.environment_id for row in found.values()})
     return {key: Standing(row, row.rank or 0, sizes[row.submission.agent.environment_id]) for key, row in found.items()}
 

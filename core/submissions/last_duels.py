@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 
 from core.duels.latest import SIDES, STRUCK, Latest
-from core.lookup import ByKey
+from core.lookup import ByKey, Objects
 from core.models import Agent, ChallengeKind, Duel, JobState, Participant, Submission
 from core.ratings.board import moved
 from core.tournaments.results import Viewer, withheld_keys
@@ -67,6 +67,14 @@ _READ = (
     *("state", "outcome", "matches_done", "match_count", "void", "tournament__name", "tournament__edition"),
     "tournament__format",
 )
+READ = Objects(lambda keys: Duel.objects.filter(pk__in=keys).select_related("tournament", "void").only(*_READ))
+NAMED = Objects(
+    lambda keys: (
+        Submission.objects.filter(pk__in=keys)
+        .select_related("agent", "rating")
+        .only("number", "agent__name", "rating__value")
+    )
+)
 
 
 def latest_of(agent: Agent, viewer: Viewer) -> dict[int, str]:
@@ -81,10 +89,10 @@ def latest_of(agent: Agent, viewer: Viewer) -> dict[int, str]:
 
 def last_duels(sides: Mapping[int, str]) -> list[LastDuel]:
     """Return duels by their keys, each seen from the agent on its side. Two queries."""
-    rows = Duel.objects.select_related("tournament", "void").only(*_READ).in_bulk(sides)
+    rows = {row.pk: row for row in READ(tuple(sides))} if sides else {}
     opponents = {key: OTHER[side] for key, side in sides.items()}
-    others = Submission.objects.select_related("agent", "rating").only("number", "agent__name", "rating__value")
-    found = others.in_bulk({getattr(row, f"{opponents[key]}_id") for key, row in rows.items()})
+    others = {getattr(row, f"{opponents[key]}_id") for key, row in rows.items()}
+    found = {row.pk: row for row in NAMED(tuple(others))} if others else {}
     for key, row in rows.items():
         setattr(row, opponents[key], found[getattr(row, f"{opponents[key]}_id")])
     return [LastDuel(rows[key], side, opponents[key]) for key, side in sides.items() if key in rows]

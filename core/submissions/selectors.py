@@ -25,7 +25,7 @@ from core.jobs.phase_selectors import (
     submissions_with_phases,
     validation_of,
 )
-from core.lookup import ByKey, Lookup
+from core.lookup import ByKey, Lookup, Objects
 from core.models import (
     Agent,
     Build,
@@ -276,12 +276,20 @@ def user_agent_rows(user: User, viewer: Viewer) -> QuerySet[Agent]:
     return agents_listed(user.agents.select_related("environment"), viewer).order_by("environment__name", "name")
 
 
+CURRENT = Objects(
+    lambda agents: (
+        Evaluation.objects.filter(agent__in=agents, is_current=True)
+        .select_related("submission")
+        .defer("log", "episodes", "metrics")
+    )
+)
+
+
 def user_agent_list(agents: Sequence[Agent]) -> list[UserAgent]:
     """Return agents with their standing."""
     alone = [agent for agent in agents if agent.environment.is_scored]
     others = [agent for agent in agents if not agent.environment.is_scored]
-    current = Evaluation.objects.filter(agent__in=alone, is_current=True).select_related("submission")
-    standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
+    standing = {row.agent_id: row for row in CURRENT(tuple(agent.pk for agent in alone))} if alone else {}
     ranks = standings_of(others) if others else {}
     return [UserAgent(agent, ranks.get(agent.pk), standing.get(agent.pk)) for agent in agents]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from django.db.models import Case, Count, F, Manager, Max, OuterRef, Q, QuerySet, Subquery, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Lower
 
 from core.jobs.waits import ON_HOLD
+from core.lookup import Objects
 from core.models import (
     Duel,
     Environment,
@@ -86,6 +87,29 @@ def participant_list(tournament: Tournament) -> QuerySet[Participant]:
         .only(*_IN_TABLES)
         .order_by("rank", "submission__agent__name")
     )
+
+
+def _taking_part(slug: str, edition: int, name: str, **where: object) -> QuerySet[Participant]:
+    rows = Participant.objects.alias(folded=Lower("submission__agent__name")).filter(
+        tournament__environment__slug=slug, tournament__edition=edition, folded=name, **where
+    )
+    rows = rows.select_related("tournament__environment", "submission__agent__owner", "submission__rating")
+    return rows.order_by("-submission__number")[:1]
+
+
+NEWEST = Objects(_taking_part)
+VERSION = Objects(lambda slug, edition, name, number: _taking_part(slug, edition, name, submission__number=number))
+
+
+def participant_get(slug: str, edition: int, name: str, number: int | None) -> Participant:
+    """Return the participant of an agent: with its newest version or, where ratings rank, with this one.
+
+    Raises Participant.DoesNotExist.
+    """
+    named = (slug, edition, name.lower())
+    for row in NEWEST(*named) if number is None else VERSION(*named, number):
+        return row
+    raise Participant.DoesNotExist
 
 
 def leavable_list(tournament: Tournament, owner: User) -> list[Participant]:

@@ -19,7 +19,7 @@ from core.models.tournament import PICTURES
 from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import results_check
-from core.tournaments.selectors import opponent_list, participant_progress
+from core.tournaments.selectors import opponent_list, participant_get, participant_progress
 from web.site.embedding import loadable
 from web.site.media import media_response
 from web.site.refusals import explained
@@ -82,16 +82,7 @@ def picture(request: HttpRequest, slug: str, edition: int, picture: UUID) -> Htt
 
 def _participant(slug: str, edition: int, name: str, version: str = "") -> Participant:
     """Return an agent's participant with its newest version, or with this one. Raises Http404."""
-    related = ("tournament__environment", "submission__agent__owner", "submission__rating")
-    rows = Participant.objects.select_related(*related).filter(
-        tournament__environment__slug=slug,
-        tournament__edition=edition,
-        submission__agent__name__iexact=name,
-    )
-    # Where ratings rank, an agent may have played with several versions.
-    if (number := whole_number(version)) is not None:
-        rows = rows.filter(submission__number=number)
-    row = rows.order_by("-submission__number").first()
-    if row is None:
-        raise Http404("No such agent takes part in this tournament.")
-    return row
+    try:
+        return participant_get(slug, edition, name, whole_number(version))
+    except Participant.DoesNotExist:
+        raise Http404("No such agent takes part in this tournament.") from None
