@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, count
@@ -132,6 +132,21 @@ class Objects(Generic[Object]):
             for name, place in compiler.annotation_col_map.items():
                 setattr(made, name, row[place])
             yield made
+
+
+def prefetch(rows: Sequence[Model], lookups: Mapping[str, Callable[[Any], list[Any]]]) -> None:
+    """Give objects what belongs to them, as `prefetch_related` does. lookups: by relation that of a tuple of keys."""
+    keys = tuple(row.pk for row in rows)
+    for name, lookup in lookups.items():
+        found = lookup(keys) if keys else []
+        for row in rows:
+            related = getattr(row, name)
+            own = [one for one in found if getattr(one, related.field.attname) == row.pk]
+            for one in own:
+                setattr(one, related.field.name, row)
+            answered = related.all()
+            answered._result_cache, answered._prefetch_done = own, True
+            vars(row).setdefault("_prefetched_objects_cache", {})[name] = answered
 
 
 def _mark(number: int, value: Value) -> Value:

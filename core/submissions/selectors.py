@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.db.models import Case, Count, OuterRef, Prefetch, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
@@ -21,8 +22,8 @@ from core.jobs.phase_selectors import (
     is_moving,
     open_log,
     phases_of,
+    phases_read,
     status_of,
-    submissions_with_phases,
     validation_of,
 )
 from core.lookup import ByKey, Lookup, Objects
@@ -192,12 +193,14 @@ def _newest_of_own(playing: QuerySet[Submission]) -> Lookup:
 
 IN_DUELS = _newest_of_own(Submission.objects.active())
 ON_BOARDS = _newest_of_own(Submission.objects.filter(evaluations__is_current=True))
+OWN = Objects(lambda keys: Submission.objects.filter(pk__in=keys).select_related("agent__environment"))
 
 
 def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     """Return a user's agents in an environment, by name."""
     playing = dict((ON_BOARDS if environment.is_scored else IN_DUELS)(environment.pk, owner.pk))
-    rows = submissions_with_phases(environment).in_bulk(playing) if playing else {}
+    rows = {row.pk: row for row in OWN(tuple(playing))} if playing else {}
+    phases_read(list(rows.values()))
     return [
         OwnAgent(
             rows[key].agent,
@@ -232,14 +235,16 @@ def version_list(
     is_over = Case(When(tournament__state=TournamentState.RUNNING, then=0), default=1)
     newest_places = participations.select_related("tournament").order_by(is_over, "-tournament__edition")[:PLACES_SHOWN]
     own = participations.filter(submission=OuterRef("pk")).order_by().values("submission")
-    submissions = submissions_with_phases(agent).filter(pk__in=keys).select_related("rating")
+    # Versions of one agent share it, so its many columns are not read again.
+    submissions = agent.submissions.filter(pk__in=keys).select_related("rating")
     ordered = (
         submissions.prefetch_related(Prefetch("participations", newest_places, to_attr="latest_places"))
         .annotate(place_count=Coalesce(Subquery(own.values(count=Count("pk"))), 0))
         .order_by("-number")
     )
-    rows = list(ordered)
-    newest = rows[0] if rows and has_newest else None
+    rows: list[Any] = list(ordered)
+    phases_read(rows)
+    newest: Any = rows[0] if rows and has_newest else None
     sizes = _sizes({place.tournament_id for row in rows for place in _places(row)})
     places = {row.pk: tuple(EditionPlace(one, sizes.get(one.tournament_id, 0)) for one in _places(row)) for row in rows}
     phases = phases_of(rows, is_publishing=is_publishing)

@@ -13,8 +13,8 @@ from django.db import DatabaseError, connection, connections, transaction
 from django.db.models import Count, Model, QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from core.lookup import Lookup, Objects
-from core.models import Agent, Evaluation, Submission, User
+from core.lookup import Lookup, Objects, prefetch
+from core.models import Agent, Build, Evaluation, Submission, User
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -193,6 +193,25 @@ def test_objects_are_those_of_the_query(monkeypatch: pytest.MonkeyPatch, is_kept
         assert (row.agent.owner, row.agent.environment, row.agent.owner.username) == (cast.bob, board, "bob")
         assert not hasattr(row, "rating")
     assert not asked.captured_queries
+
+
+def test_objects_get_what_belongs_to_them() -> None:
+    cast, game = factories.cast(), factories.environment()
+    first = factories.ready(factories.agent(cast.alice, game, "one"))
+    factories.build(first)
+    second = factories.submission(factories.agent(cast.alice, game, "two"))
+    rows = [second, Submission.objects.get(pk=first.pk)]
+    lookups = {"builds": Objects(lambda keys: Build.objects.filter(submission__in=keys).defer("log"))}
+    with CaptureQueriesContext(connection) as asked:
+        prefetch([], lookups)
+        assert not asked.captured_queries
+        prefetch(rows, lookups)
+        builds = [[one.pk for one in row.builds.all()] for row in rows]
+        assert [one.submission for one in rows[1].builds.all()] == [first] * 2
+    assert len(asked) == 1
+    assert [sorted(found) for found in builds] == [[], sorted(first.builds.values_list("pk", flat=True))]
+    assert rows[1].builds.filter(pk=builds[1][0]).count() == 1
+    assert all("log" in one.get_deferred_fields() for one in rows[1].builds.all())
 
 
 @pytest.mark.django_db(transaction=True)
