@@ -42,7 +42,7 @@ class Lookup:
     def __init__(self, make: Callable[..., QuerySet[Any, Any]], *, by_key: bool = False) -> None:
         self._make, self._by_key = make, by_key
         self.compiler: Any = None
-        """What has written the SQL, and knows what its columns are; None before the first use."""
+        """The writer of the SQL, which knows its columns; None before the first use."""
         self._written: tuple[str, list[tuple[int | None, Any]]] | None = None
         self._name = f"lookup_{next(_numbers)}"
         self._planned: WeakSet[Any] = WeakSet()
